@@ -1,0 +1,41 @@
+# Everything sets itself up: a fresh machine needs Python 3.11+ (with venv) and make, nothing else.
+PYTHON ?= python3
+VENV := .venv
+BIN := $(VENV)/bin
+READY := $(VENV)/.ready
+
+.DEFAULT_GOAL := help
+.PHONY: help demo test test-all lint bench bench-setup clean
+
+help:  ## list the commands
+	@grep -hE '^[a-z-]+:.*##' $(MAKEFILE_LIST) | awk -F ':.*## ' '{printf "  make %-12s %s\n", $$1, $$2}'
+
+$(READY): pyproject.toml constraints.txt
+	@$(PYTHON) -c 'import sys; sys.exit(sys.version_info < (3, 11))' || { echo "sfumato needs Python 3.11 or newer; set PYTHON=python3.x"; exit 1; }
+	@$(PYTHON) -m venv $(VENV) || { echo "python venv is missing: apt-get install python3-venv"; exit 1; }
+	@$(BIN)/python -m pip install --quiet --upgrade pip
+	@$(BIN)/python -m pip install --quiet --constraint constraints.txt --editable '.[test,lint]'
+	@touch $@
+
+demo: $(READY)  ## a small private analysis of a generated hospital, start to end
+	@$(BIN)/python -m sfumato.demo
+
+test: $(READY)  ## the tests (a few minutes on two cores)
+	$(BIN)/python -m pytest -n 2
+
+test-all: $(READY) lint  ## all tests: slow, statistical and soak tests too
+	$(BIN)/python -m pytest -n 2 -m "slow or not slow"
+
+lint: $(READY)  ## ruff and strict mypy
+	$(BIN)/ruff check .
+	$(BIN)/ruff format --check .
+	$(BIN)/mypy
+
+bench-setup: $(READY)  ## one virtual environment per peer library, under .bench/
+	$(BIN)/python -m bench.peers
+
+bench: $(READY) bench-setup  ## the benchmarks, side by side with the peers
+	$(BIN)/python -m bench.noise
+
+clean:  ## remove what the other commands made
+	rm -rf $(VENV) .bench dist build .pytest_cache .mypy_cache .ruff_cache .hypothesis

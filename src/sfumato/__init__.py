@@ -1,0 +1,59 @@
+"""sfumato: every release is priced before it runs, paid for in one ledger, and blurred with exact noise."""
+
+from __future__ import annotations
+
+from importlib import import_module
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:
+    from . import bounds, mechanisms, schema
+    from .accounting.filters import Budget
+    from .combine import partition, repeat, reserve, sequence
+    from .curator import Curator, Private
+    from .ledger import MemoryLedger
+    from .schema import Schema
+    from .units import Unit
+
+__version__ = "0.1.0"
+
+__all__ = [
+    "Budget",
+    "Curator",
+    "MemoryLedger",
+    "Private",
+    "Schema",
+    "Unit",
+    "bounds",
+    "mechanisms",
+    "partition",
+    "repeat",
+    "reserve",
+    "schema",
+    "sequence",
+]
+
+_HOMES = {
+    "Budget": "accounting.filters",
+    "Curator": "curator",
+    "MemoryLedger": "ledger",
+    "Private": "curator",
+    "Schema": "schema",
+    "Unit": "units",
+    "partition": "combine",
+    "repeat": "combine",
+    "reserve": "combine",
+    "sequence": "combine",
+}
+
+
+def __getattr__(name: str) -> Any:
+    if name not in __all__:
+        raise AttributeError(f"module 'sfumato' has no attribute {name!r}")
+    home = _HOMES.get(name)
+    value = import_module(f".{name}", __name__) if home is None else getattr(import_module(f".{home}", __name__), name)
+    globals()[name] = value
+    return value
+
+
+def __dir__() -> list[str]:
+    return sorted(__all__)

@@ -1,0 +1,139 @@
+"""Validators of public arguments. Each names the argument, the value given and what is allowed."""
+
+from __future__ import annotations
+
+import math
+import warnings
+from collections.abc import Collection
+from decimal import Decimal
+from fractions import Fraction
+from numbers import Integral, Real
+from typing import Any
+
+from .errors import ArgumentError, PrivacyWarning
+
+Exact = Any
+"""A field that takes any real number (0.1, Fraction(1, 3), Decimal("0.1")) and holds it as a Fraction."""
+
+EPSILON_RANGE = (Fraction(1, 10**9), Fraction(10**4))
+DELTA_LEAST = Fraction(1, 10**100)
+MAGNITUDE = (1e-100, 1e100)
+WEAK_EPSILON = 10
+
+
+def refuse(name: str, value: Any, allowed: str) -> ArgumentError:
+    """The error for one argument; the caller raises it."""
+    try:
+        shown = repr(value)
+    except ValueError:  # Python does not print whole numbers of thousands of digits
+        shown = f"<{type(value).__name__} of thousands of digits>"
+    return ArgumentError(
+        f"{name} = {shown if len(shown) <= 80 else shown[:77] + '...'} is not allowed: give {allowed}."
+    )
+
+
+def rational(value: Any, name: str, allowed: str) -> Fraction:
+    """An exact number. A float means the decimal it prints as: 0.1 is one tenth, so ten of them make exactly one."""
+    if isinstance(value, Fraction):
+        return value
+    if isinstance(value, bool) or not isinstance(value, Real | Decimal):
+        raise refuse(name, value, allowed)
+    if isinstance(value, Integral):
+        return Fraction(int(value))
+    if isinstance(value, Decimal):
+        if not value.is_finite() or abs(value.adjusted()) > 400:  # a huge exponent would fill the memory
+            raise refuse(name, value, allowed)
+        return Fraction(value)
+    number = float(value)
+    if not math.isfinite(number):
+        raise refuse(name, value, allowed)
+    return Fraction(repr(number))
+
+
+def epsilon(value: Any, name: str = "epsilon", *, warn: bool = True) -> Fraction:
+    low, high = EPSILON_RANGE
+    allowed = "a finite number from 1e-9 to 1e4 (0.1 is strong, 1 is usual, above 10 is weak)"
+    number = rational(value, name, allowed)
+    if not low <= number <= high:
+        raise refuse(name, value, allowed)
+    if warn and number > WEAK_EPSILON:
+        warnings.warn(
+            f"{name} = {float(number):g} is weak: an attacker's odds may change by a factor of e^{float(number):g}. "
+            "Most published guarantees stay at or below 10.",
+            PrivacyWarning,
+            stacklevel=4,
+        )
+    return number
+
+
+def delta(value: Any, name: str = "delta", *, zero: bool = False) -> Fraction:
+    allowed = ("0 or " if zero else "") + "a number above 0 (at least 1e-100) and below 1; well below 1/n for n people"
+    number = rational(value, name, allowed)
+    if zero and number == 0:
+        return number
+    if not DELTA_LEAST <= number < 1:
+        raise refuse(name, value, allowed)
+    return number
+
+
+def positive(value: Any, name: str) -> Fraction:
+    """A positive quantity of ordinary size (scales, multipliers, rho)."""
+    low, high = MAGNITUDE
+    allowed = f"a finite number from {low:g} to {high:g}"
+    number = rational(value, name, allowed)
+    if not low <= number <= high:
+        raise refuse(name, value, allowed)
+    return number
+
+
+def bound(value: Any, name: str) -> Fraction:
+    """One end of an interval: finite, and zero or of ordinary size."""
+    low, high = MAGNITUDE
+    allowed = f"0 or a finite number of magnitude {low:g} to {high:g}"
+    number = rational(value, name, allowed)
+    if number and not low <= abs(number) <= high:
+        raise refuse(name, value, allowed)
+    return number
+
+
+def interval(lower: Any, upper: Any, lower_name: str = "lower", upper_name: str = "upper") -> tuple[Fraction, Fraction]:
+    low, high = bound(lower, lower_name), bound(upper, upper_name)
+    if low >= high:
+        raise refuse(lower_name, lower, f"a number below {upper_name} = {upper!r}")
+    return low, high
+
+
+def whole(value: Any, name: str, *, least: int = 1, most: int = 2**53) -> int:
+    if isinstance(value, bool) or not isinstance(value, Integral) or not least <= int(value) <= most:
+        raise refuse(name, value, f"a whole number from {least} to {most}")
+    return int(value)
+
+
+def one_of(value: Any, name: str, allowed: Collection[str]) -> str:
+    if not isinstance(value, str) or value not in allowed:
+        raise refuse(name, value, "one of " + ", ".join(map(repr, allowed)))
+    return value
+
+
+def instance(value: Any, kind: type[Any], name: str, allowed: str) -> None:
+    if not isinstance(value, kind):
+        raise refuse(name, value, allowed)
+
+
+def label(value: Any, name: str) -> str:
+    """A name that a person reads: not empty, printable, of sane length."""
+    if not isinstance(value, str) or not value.strip() or len(value) > 200 or not value.isprintable():
+        raise refuse(name, value, "a printable text of 1 to 200 characters")
+    return value
+
+
+def distinct(values: Any, name: str, *, least: int = 1) -> tuple[Any, ...]:
+    """A public list of keys or categories: text, whole numbers or booleans, all different, of one type."""
+    allowed = f"a list of at least {least} different texts, whole numbers or booleans, all of one type"
+    if isinstance(values, str | bytes) or not isinstance(values, Collection):
+        raise refuse(name, values, allowed)
+    items = tuple(v.item() if hasattr(v, "item") else v for v in values)
+    kinds = {type(v) for v in items}
+    if len(items) < least or len(kinds) > 1 or not kinds <= {str, int, bool} or len(set(items)) != len(items):
+        raise refuse(name, values, allowed)
+    return items

@@ -1,0 +1,170 @@
+"""What several test files share: spies, made-up plans, and neighbours counted by hand."""
+
+from __future__ import annotations
+
+import traceback
+from collections.abc import Callable, Iterator, Mapping
+from dataclasses import dataclass
+from fractions import Fraction
+from typing import Any, ClassVar
+
+from hypothesis import settings
+
+from sfumato import Budget, MemoryLedger, Private, Schema, Unit, bounds, events
+from sfumato import mechanisms as m
+from sfumato.accounting.filters import PlanSum
+from sfumato.noise import Noise, SeededBits
+from sfumato.plan import Plan, Receipt, Run
+from sfumato.record import record
+from sfumato.rows import Rows
+from sfumato.schema import category, key, real
+
+SECRET = "SECRET-4711"
+
+few = settings(deadline=None, max_examples=50)
+many = settings(deadline=None, max_examples=200)
+soak = settings(deadline=None, max_examples=4000)
+
+
+def seeded(seed: int = 7) -> Run:
+    return Run(Noise(SeededBits(seed)))
+
+
+def read(schema: Schema, unit: Unit, **columns: Any) -> Rows:
+    return Rows.read(schema.table(), columns, unit)
+
+
+def laplace(epsilon: Any = 1, unit: Unit | None = None) -> m.Laplace:
+    """A count: the plainest plan."""
+    return m.Laplace(query=bounds.count(unit or Unit()), epsilon=epsilon)
+
+
+PATIENTS = Schema.of(
+    patient=key(), age=real(0, 120), ward=category(["north", "south"], constant=True), unit="patient", rows=10_000
+)
+BY_PATIENT = Unit("user:patient")
+AGES = {"patient": [1, 1, 2, 3], "age": [30.5, 31.5, 64.25, 99.0], "ward": ["north", "north", "south", "north"]}
+
+
+class Columns(Mapping[str, Any]):
+    """Columns that count how often they are read."""
+
+    def __init__(self, columns: Mapping[str, Any]) -> None:
+        self._columns = dict(columns)
+        self.reads = 0
+
+    def __getitem__(self, name: str) -> Any:
+        self.reads += 1
+        return self._columns[name]
+
+    def __contains__(self, name: object) -> bool:
+        return name in self._columns
+
+    def __iter__(self) -> Iterator[str]:
+        return iter(self._columns)
+
+    def __len__(self) -> int:
+        return len(self._columns)
+
+
+class SpyLedger(MemoryLedger):
+    """A ledger that writes down what it is asked, in a log it may share."""
+
+    def __init__(self, accounts: Mapping[str, Budget], log: list[str] | None = None) -> None:
+        super().__init__(accounts)
+        self.log: list[str] = [] if log is None else log
+
+    def answer(self, *args: Any, **more: Any) -> Any:
+        self.log.append("answer")
+        return super().answer(*args, **more)
+
+    def quote(self, *args: Any, **more: Any) -> bool:
+        self.log.append("quote")
+        return super().quote(*args, **more)
+
+    def spend(self, *args: Any, **more: Any) -> Receipt:
+        self.log.append("spend")
+        return super().spend(*args, **more)
+
+    def open(self, receipt: Receipt) -> None:
+        self.log.append("open")
+        super().open(receipt)
+
+    def settle(self, receipt: Receipt, outcome: str, answer: bytes | None = None) -> None:
+        self.log.append(f"settle {outcome}")
+        super().settle(receipt, outcome, answer)
+
+    def hold(self, *args: Any, **more: Any) -> Receipt:
+        self.log.append("hold")
+        return super().hold(*args, **more)
+
+    def draw(self, *args: Any, **more: Any) -> None:
+        self.log.append("draw")
+        super().draw(*args, **more)
+
+    def close(self, receipt: Receipt) -> None:
+        self.log.append("close")
+        super().close(receipt)
+
+
+class SpyPrivate(Private):
+    log: list[str]
+
+    def _open(self, receipt: Receipt) -> Rows:
+        self.log.append("_open")
+        return super()._open(receipt)
+
+
+@record("test-hooked/1")
+@dataclass(frozen=True, kw_only=True)
+class Hooked(Plan[Any]):
+    """A plan whose run is the test's own function, kept by tag."""
+
+    tag: str
+    epsilon: Any = Fraction(1, 10)
+    protects: Unit = BY_PATIENT
+    hooks: ClassVar[dict[str, Callable[[Rows, Run], Any]]] = {}
+
+    @property
+    def unit(self) -> Unit:
+        return self.protects
+
+    @property
+    def event(self) -> events.Event:
+        return events.Pure(epsilon=self.epsilon, relation=self.protects.change)
+
+    def _run(self, rows: Rows, run: Run) -> Any:
+        return self.hooks[self.tag](rows, run)
+
+
+def hooked(tag: str, hook: Callable[[Rows, Run], Any], **fields: Any) -> Hooked:
+    Hooked.hooks[tag] = hook
+    return Hooked(tag=tag, **fields)
+
+
+def spent(ledger: MemoryLedger, account: str) -> list[Fraction]:
+    """What each open member of the account has spent; a closed member counts its whole limit."""
+    filter_ = ledger._accounts[account].filter
+    state = {type(member): member.spent for member in filter_.open}
+    return [state.get(type(member), member.limit) for member in filter_.budget.members()]
+
+
+def delta_spent(ledger: MemoryLedger, account: str) -> Fraction:
+    members = ledger._accounts[account].filter.open
+    return next((member.delta_spent for member in members if isinstance(member, PlanSum)), Fraction(0))
+
+
+def everything_said(problem: BaseException) -> str:
+    """All an exception shows or carries: its text, its traceback, and its chain, hidden links too."""
+    seen: set[int] = set()
+    texts: list[str] = []
+    todo: list[BaseException | None] = [problem]
+    while todo:
+        each = todo.pop()
+        if each is None or id(each) in seen:
+            continue
+        seen.add(id(each))
+        texts += ["".join(traceback.format_exception(each)), repr(each), *map(repr, each.args)]
+        texts += getattr(each, "__notes__", [])
+        todo += [each.__cause__, each.__context__]
+    return "\n".join(texts)
