@@ -1,0 +1,1 @@
+"""Benchmarks that put sfumato side by side with its peers."""
