@@ -1,0 +1,358 @@
+"""The core's data: numpy columns with null masks, read so that every row speaks only for itself.
+
+Reading is total: whatever a cell holds, it becomes a value or a NULL. It never raises (a failure is one bit about the
+data) and never changes how another row is read (that would make one row move many, and no sensitivity would hold).
+So nothing is inferred from a column as a whole: arrays that numpy already holds as numbers are read as one block,
+everything else cell by cell.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Mapping
+from dataclasses import dataclass
+from decimal import Decimal
+from fractions import Fraction
+from functools import partial
+from numbers import Integral, Rational, Real
+from types import MappingProxyType
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from .errors import ArgumentError, DataError, PlanError
+from .schema import INT64, Column, Table
+from .units import Unit
+
+Number = int | float | Fraction | Decimal
+Cells = tuple[NDArray[Any], NDArray[np.bool_]]
+
+_YES = frozenset({"true", "t", "yes", "y", "1"})
+_NO = frozenset({"false", "f", "no", "n", "0"})
+_BYTES = (bytes, bytearray)
+_TEXT = (str, *_BYTES)
+_WHOLE = (int, np.bool_, Integral)
+
+
+@dataclass(frozen=True, eq=False, repr=False, slots=True)
+class Series:
+    """One column: `values` (float64 for real, else int64) and `valid`; a slot that is not valid holds 0.
+
+    A real is not clamped yet and may be infinite, never nan. A whole is within its bounds. A category is its place
+    among the categories, a flag 0 or 1, a key a code that is equal where keys are equal and means nothing else.
+    """
+
+    values: NDArray[Any]
+    valid: NDArray[np.bool_]
+
+    def __post_init__(self) -> None:
+        for name in ("values", "valid"):
+            frozen = getattr(self, name).view()
+            frozen.flags.writeable = False
+            object.__setattr__(self, name, frozen)
+
+    def keep(self, mask: NDArray[np.bool_]) -> Series:
+        return Series(self.values[mask], self.valid[mask])
+
+    def __len__(self) -> int:
+        return len(self.values)
+
+    def __repr__(self) -> str:
+        return f"<Series of {self.values.dtype}>"
+
+
+@dataclass(frozen=True, eq=False, repr=False)
+class Rows:
+    """The rows of one table: a Series by column name, and for each row the code 0..unit_count-1 of its unit."""
+
+    table: Table
+    unit: Unit
+    series: Mapping[str, Series]
+    units: NDArray[np.int64]
+    unit_count: int
+
+    def __post_init__(self) -> None:
+        object.__setattr__(self, "series", MappingProxyType(dict(self.series)))
+
+    @classmethod
+    def read(cls, table: Table, raw: Mapping[str, Any], unit: Unit) -> Rows:
+        """Raw columns that the schema does not name are left alone. A row whose unit is NULL is nobody's: dropped."""
+        check_unit(table, unit)
+        found = {name: _found(raw, name) for name in table.columns}
+        lengths = {len(cells) for cells, _ in found.values()}
+        if len(lengths) != 1:
+            raise DataError
+        series = {name: _read(column, *found[name]) for name, column in table.columns.items()}
+        count = lengths.pop()
+        if unit.column is None:
+            return cls(table, unit, series, _frozen(np.arange(count)), count)
+        named = series[unit.column]
+        # keep() makes the codes dense, so they may be anything here.
+        return cls(table, unit, series, named.values, count).keep(named.valid)
+
+    def keep(self, mask: Any) -> Rows:
+        """The rows where `mask` is True. Rows of one unit stay rows of one unit; codes are dense again."""
+        chosen = np.asarray(mask)
+        if chosen.dtype != np.bool_ or chosen.ndim != 1:
+            raise ArgumentError("mask is not allowed: give a one-dimensional array of booleans.")
+        if len(chosen) != len(self):
+            raise DataError
+        series = {name: each.keep(chosen) for name, each in self.series.items()}
+        if self.unit.column is None:
+            count = int(chosen.sum())
+            return Rows(self.table, self.unit, series, _frozen(np.arange(count)), count)
+        present, units = np.unique(self.units[chosen], return_inverse=True)
+        return Rows(self.table, self.unit, series, _frozen(units.reshape(-1).astype(np.int64)), len(present))
+
+    def __getitem__(self, name: str) -> Series:
+        self.table.column(name)
+        return self.series[name]
+
+    def __iter__(self) -> Iterator[str]:
+        return iter(self.series)
+
+    def __contains__(self, name: object) -> bool:
+        return name in self.series
+
+    def __len__(self) -> int:
+        """The number of rows (not of columns)."""
+        return len(self.units)
+
+    def __repr__(self) -> str:
+        return f"<Rows of table {self.table.name!r}: columns {', '.join(self.series)}>"
+
+
+def check_unit(table: Table, unit: Unit) -> None:
+    """Refuse a unit that the table cannot tell: compares public things only."""
+    if unit.column is not None:
+        named_by = table.column(unit.column)
+        if named_by.type not in ("key", "category") or not named_by.drops_nulls:
+            raise PlanError(f"column {unit.column!r} cannot name units: use a key, or a category that drops NULLs")
+
+
+def _frozen(array: NDArray[Any]) -> NDArray[Any]:
+    array.flags.writeable = False
+    return array
+
+
+def _found(raw: Mapping[str, Any], name: str) -> tuple[NDArray[Any], NDArray[np.bool_] | None]:
+    """One raw column as a flat array, and which of its cells a mask hides."""
+    try:
+        given = raw[name]
+    except Exception:  # frames of different makers raise different errors here
+        raise PlanError(f"the data has no column {name!r}, which the schema names") from None
+    try:
+        hidden = np.ma.getmaskarray(given) if isinstance(given, np.ma.MaskedArray) else None
+        cells = np.asarray(given) if isinstance(given, np.ndarray) else _cells(given)
+        if cells.ndim == 0:
+            raise DataError
+    except Exception:
+        raise DataError from None
+    if cells.ndim > 1 or cells.dtype.kind == "V":  # cells that are themselves tables
+        return np.full(len(cells), None), None
+    return cells, hidden
+
+
+def _cells(given: Any) -> NDArray[Any]:
+    """An array as it is, a list as its objects.
+
+    Arrow, Polars and pandas turn whole numbers into floats where any row is NULL: one row would round all others, and
+    merge people whose ids are large. Such columns are read as lists.
+    """
+    kind = type(given)
+    if hasattr(kind, "null_count"):
+        nulls = given.null_count() if callable(given.null_count) else given.null_count
+        if nulls:
+            return np.fromiter(given.to_pylist() if hasattr(kind, "to_pylist") else given.to_list(), dtype=object)
+    nullable = hasattr(kind, "isna") and not isinstance(given.dtype, np.dtype)
+    if hasattr(kind, "__array__") and not nullable:
+        return np.asarray(given)
+    return np.fromiter(given, dtype=object)
+
+
+def _read(column: Column, cells: NDArray[Any], hidden: NDArray[np.bool_] | None) -> Series:
+    with np.errstate(all="ignore"):
+        values, valid = _reader(column)(cells)
+    if hidden is not None:
+        valid = valid & ~hidden
+    values = np.where(valid, values, values.dtype.type(0))
+    if not column.drops_nulls:
+        if column.type == "category":
+            stand_in: float = column.categories.index(column.nulls)
+        else:
+            stand_in = float(column.nulls) if column.type == "real" else int(column.nulls)
+        values = np.where(valid, values, values.dtype.type(stand_in))
+        valid = np.ones_like(valid)
+    return Series(values, valid)
+
+
+def _reader(column: Column) -> Callable[[NDArray[Any]], Cells]:
+    if column.type == "real":
+        return _reals
+    if column.type == "whole":
+        low, high = column.interval
+        return partial(_wholes, low=int(low), high=int(high))
+    if column.type == "key":
+        return _keys
+    if column.type == "flag":
+        return partial(_coded, read=_flag)
+    places = {value: place for place, value in enumerate(column.categories)}
+    cast = {str: _name, int: _number, bool: _flag}[type(column.categories[0])]
+    return partial(_coded, read=lambda cell: places.get(cast(cell)))
+
+
+def _reals(cells: NDArray[Any]) -> Cells:
+    if cells.dtype.kind not in "biuf":
+        return _each(cells, _real, np.float64)
+    values = cells.astype(np.float64)
+    values += 0.0  # -0.0 becomes 0.0
+    return values, ~np.isnan(values)
+
+
+def _wholes(cells: NDArray[Any], low: int, high: int) -> Cells:
+    """Clamped to the bounds, then rounded to even; as the bounds are whole, a block may round first."""
+    kind = cells.dtype.kind
+    valid = np.ones(len(cells), dtype=np.bool_)
+    if kind in "bi":
+        values = cells.astype(np.int64)
+    elif kind == "u":
+        values = np.minimum(cells.astype(np.uint64), np.uint64(INT64[1])).astype(np.int64)
+    elif kind == "f":
+        rounded = np.rint(cells.astype(np.float64))
+        valid = ~np.isnan(rounded)
+        below, above = rounded < -(2.0**63), rounded >= 2.0**63
+        # A cast of what int64 cannot hold is undefined, so those cells are set by hand.
+        values = np.where(valid & ~below & ~above, rounded, 0.0).astype(np.int64)
+        values[below], values[above] = INT64
+    else:
+        return _each(cells, partial(_whole, low=low, high=high), np.int64)
+    return np.clip(values, np.int64(low), np.int64(high)), valid
+
+
+def _coded(cells: NDArray[Any], read: Callable[[Any], int | None]) -> Cells:
+    """Categories and flags: each different cell of a plain array is read once."""
+    if cells.dtype.kind not in "biufUS":
+        return _each(cells, read, np.int64)
+    different, place = np.unique(cells, return_inverse=True)
+    codes, valid = _each(different, read, np.int64)
+    return codes[place.reshape(-1)], valid[place.reshape(-1)]
+
+
+def _keys(cells: NDArray[Any]) -> Cells:
+    kind = cells.dtype.kind
+    if kind not in "biufcmMUS":
+        codes: dict[Any, int] = {}
+        return _each(cells, lambda cell: _code(codes, cell), np.int64)
+    valid = np.ones(len(cells), dtype=np.bool_)
+    if kind in "fcmM":
+        valid = ~(np.isnat(cells) if kind in "mM" else np.isnan(cells))
+    place = np.unique(cells, return_inverse=True)[1]
+    return place.reshape(-1).astype(np.int64), valid
+
+
+def _each(cells: NDArray[Any], read: Callable[[Any], Any], dtype: type[Any]) -> Cells:
+    """The slow way. A cell that cannot be read is NULL; numbers of time have no place on a number line."""
+    values, valid = np.zeros(len(cells), dtype=dtype), np.zeros(len(cells), dtype=np.bool_)
+    if cells.dtype.kind in "mMc":
+        return values, valid
+    for place, cell in enumerate(cells.tolist()):
+        try:
+            value = read(cell)
+            if value is not None:
+                values[place] = value
+                valid[place] = True
+        except Exception:
+            valid[place] = False
+    return values, valid
+
+
+def _text(cell: Any) -> str | None:
+    """Plain text of text or bytes; bytes that are not UTF-8 stay different from each other."""
+    if isinstance(cell, str):
+        return str.__str__(cell)
+    return bytes(cell).decode("utf-8", "surrogateescape") if isinstance(cell, _BYTES) else None
+
+
+def _number(cell: Any) -> Number | None:
+    """The number a cell holds, exactly; None for nan and for what is no number. Text counts if all of it is one."""
+    if isinstance(cell, float):
+        return None if cell != cell else cell
+    if isinstance(cell, _TEXT):
+        return _parsed(_text(cell) or "")
+    if isinstance(cell, np.timedelta64):  # numpy files it under whole numbers
+        return None
+    if isinstance(cell, _WHOLE):
+        return int(cell)
+    if isinstance(cell, Decimal):
+        return None if cell.is_nan() else cell
+    if isinstance(cell, Rational):
+        return Fraction(cell)
+    return _number(float(cell)) if isinstance(cell, Real) else None
+
+
+def _parsed(text: str) -> Number | None:
+    if "_" in text:  # Python reads 1_000 as a number, databases do not
+        return None
+    if text.strip().lstrip("+-").isdecimal() and len(text) <= 400:  # exact; a longer one saturates anyway
+        return int(text)
+    return _number(float(text))
+
+
+def _real(cell: Any) -> float | None:
+    number = _number(cell)
+    if number is None:
+        return None
+    try:
+        return float(number) + 0.0
+    except OverflowError:
+        return float("inf") if number > 0 else float("-inf")
+
+
+def _whole(cell: Any, low: int, high: int) -> int | None:
+    number = _number(cell)
+    if number is None:
+        return None
+    # Clamped first: int(Decimal("1e999999999")) would fill the memory.
+    return low if number <= low else high if number >= high else round(number)
+
+
+def _flag(cell: Any) -> bool | None:
+    text = _text(cell)
+    if text is not None:
+        word = text.strip().lower()
+        return True if word in _YES else False if word in _NO else None
+    number = _number(cell)
+    return bool(number) if number in (0, 1) else None
+
+
+def _name(cell: Any) -> str | None:
+    """A text category. A whole number stands for its digits: frames hold 12 as 12, 12.0 or '12' as it suits them."""
+    text = _text(cell)
+    if text is not None or isinstance(cell, bool | np.bool_):
+        return text
+    number = _number(cell)
+    if number is None or not INT64[0] <= number <= INT64[1] or number != int(number):
+        return None
+    return str(int(number))
+
+
+def _code(codes: dict[Any, int], cell: Any) -> int | None:
+    token = _token(cell)
+    return None if token is None else codes.setdefault(token, len(codes))
+
+
+def _token(cell: Any) -> Any:
+    """What makes two keys equal. 12, 12.0 and '12' are one key: a person split in two would be hidden half as well."""
+    text = _text(cell)
+    if text is not None:
+        # Only the plain digits of a number, so that different texts always stay different keys.
+        digits = text.removeprefix("-")
+        plain = digits.isascii() and digits.isdigit() and len(digits) < 40 and str(int(text)) == text
+        return int(text) if plain else text
+    if cell is None or isinstance(cell, np.ndarray):
+        return None
+    number = _number(cell)
+    if number is not None:
+        return number
+    # Every NULL of every maker (nan, NaT, NA) differs from itself or refuses to say.
+    return None if cell != cell else (type(cell).__qualname__, str(cell))

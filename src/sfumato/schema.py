@@ -1,0 +1,374 @@
+"""What the public may know about the data before anything is spent: tables, columns, bounds, categories, NULLs.
+
+Every field here is public: it may be printed, goes into plans and the ledger, and is enough to make up rows that look
+like the data without touching the data.
+"""
+
+from __future__ import annotations
+
+import html
+from collections.abc import Callable, Iterable, Iterator, Mapping
+from dataclasses import dataclass, replace
+from fractions import Fraction
+from typing import Any, Generic, Literal, TypeVar, get_args
+
+import numpy as np
+from numpy.typing import NDArray
+
+from . import checks
+from .errors import PlanError
+from .record import record
+
+Type = Literal["real", "whole", "category", "flag", "key"]
+TYPES: tuple[Type, ...] = get_args(Type)
+DROP = "drop"
+INT64 = (-(2**63), 2**63 - 1)
+
+Words = Callable[[int], NDArray[np.uint64]]
+K = TypeVar("K")
+V = TypeVar("V")
+
+
+@record("column/1")
+@dataclass(frozen=True)
+class Column:
+    """One column.
+
+    type        "real", "whole", "category", "flag" (yes or no) or "key" (an opaque name such as a user id)
+    lower       the bounds of a real or whole column; values outside are clamped to them
+    upper
+    categories  the public values of a category column; any other value counts as NULL
+    nulls       "drop" leaves a NULL out of the aggregate (also where a category is called "drop"); a number, category
+                or boolean stands in for it
+    constant    every row of one unit holds the same value here, so `partition` may split by this column
+    """
+
+    type: Type
+    lower: Fraction | None = None
+    upper: Fraction | None = None
+    categories: tuple[Any, ...] = ()
+    nulls: Any = DROP
+    constant: bool = False
+
+    def __post_init__(self) -> None:
+        checks.one_of(self.type, "type", TYPES)
+        if not isinstance(self.constant, bool):
+            raise checks.refuse("constant", self.constant, "True or False")
+        if self.type == "key" and self.constant:
+            raise checks.refuse("constant", self.constant, "False: a key is not public, so nothing is split by it")
+        if self.type in ("real", "whole"):
+            self._check_bounds()
+        elif self.lower is not None or self.upper is not None:
+            name = "lower" if self.lower is not None else "upper"
+            raise checks.refuse(name, getattr(self, name), f"no bounds to a {self.type} column")
+        if self.type == "category":
+            object.__setattr__(self, "categories", checks.distinct(self.categories, "categories"))
+        elif not isinstance(self.categories, tuple) or self.categories:
+            raise checks.refuse("categories", self.categories, f"no categories to a {self.type} column")
+        object.__setattr__(self, "nulls", self._stand_in())
+
+    def _check_bounds(self) -> None:
+        low, high = checks.interval(self.lower, self.upper)
+        if self.type == "whole":
+            for name, bound in (("lower", low), ("upper", high)):
+                if bound.denominator != 1 or not INT64[0] <= bound <= INT64[1]:
+                    raise checks.refuse(name, getattr(self, name), "a whole number from -2**63 to 2**63 - 1")
+        object.__setattr__(self, "lower", low)
+        object.__setattr__(self, "upper", high)
+
+    def _stand_in(self) -> Any:
+        if isinstance(self.nulls, str) and self.nulls == DROP:
+            return DROP
+        if self.type == "key":
+            raise checks.refuse("nulls", self.nulls, "'drop': no key stands in for an unknown one")
+        given = self.nulls.item() if isinstance(self.nulls, np.generic) else self.nulls
+        if self.type in ("category", "flag"):
+            values = self.categories or (False, True)
+            if type(given) is not type(values[0]) or given not in values:
+                words = "one of the categories" if self.type == "category" else "True or False"
+                raise checks.refuse("nulls", self.nulls, f"'drop' or {words}")
+            return given
+        low, high = self.interval
+        allowed = f"'drop' or a {'whole ' * (self.type == 'whole')}number from {_shown(low)} to {_shown(high)}"
+        number = checks.rational(given, "nulls", allowed)
+        if not low <= number <= high or (self.type == "whole" and number.denominator != 1):
+            raise checks.refuse("nulls", self.nulls, allowed)
+        return number
+
+    @property
+    def drops_nulls(self) -> bool:
+        return isinstance(self.nulls, str) and self.nulls == DROP
+
+    @property
+    def interval(self) -> tuple[Fraction, Fraction]:
+        """Both bounds; a plan that needs them from another type of column does not fit."""
+        if self.lower is None or self.upper is None:
+            raise PlanError(f"a {self.type} column has no bounds: use a real or whole column here")
+        return self.lower, self.upper
+
+    def __str__(self) -> str:
+        words: str = self.type
+        if self.lower is not None and self.upper is not None:
+            words += f" in [{_shown(self.lower)}, {_shown(self.upper)}]"
+        if self.categories:
+            more = ", ..." if len(self.categories) > 5 else ""
+            words += f" of {len(self.categories)}: " + ", ".join(map(repr, self.categories[:5])) + more
+        words += ", NULLs dropped" if self.drops_nulls else f", NULLs read as {_shown(self.nulls)}"
+        return words + (", constant per unit" if self.constant else "")
+
+
+def real(lower: Any, upper: Any, *, nulls: Any = DROP, constant: bool = False) -> Column:
+    return Column("real", lower, upper, nulls=nulls, constant=constant)
+
+
+def whole(lower: Any, upper: Any, *, nulls: Any = DROP, constant: bool = False) -> Column:
+    return Column("whole", lower, upper, nulls=nulls, constant=constant)
+
+
+def category(values: Any, *, nulls: Any = DROP, constant: bool = False) -> Column:
+    return Column("category", categories=values, nulls=nulls, constant=constant)
+
+
+def flag(*, nulls: Any = DROP, constant: bool = False) -> Column:
+    return Column("flag", nulls=nulls, constant=constant)
+
+
+def key() -> Column:
+    return Column("key")
+
+
+class Named(Mapping[K, V], Generic[K, V]):
+    """A mapping that never changes, so records can hold it. Order counts, as it does in the record's JSON and hash."""
+
+    __slots__ = ("_items",)
+
+    def __init__(self, items: Mapping[K, V]) -> None:
+        self._items = dict(items)
+
+    def __getitem__(self, name: K) -> V:
+        return self._items[name]
+
+    def __iter__(self) -> Iterator[K]:
+        return iter(self._items)
+
+    def __len__(self) -> int:
+        return len(self._items)
+
+    def __eq__(self, other: object) -> bool:
+        return isinstance(other, Named) and tuple(self.items()) == tuple(other.items())
+
+    def __hash__(self) -> int:
+        return hash(tuple(self.items()))
+
+    def __repr__(self) -> str:
+        return repr(self._items)
+
+
+def columns_read(given: Any, what: str = "reads") -> Named[str, Column]:
+    """Columns by name."""
+    checks.instance(given, Mapping, what, "columns by name, such as {'age': real(0, 120)}")
+    for name, column in given.items():
+        checks.label(name, "the name of a column")
+        checks.instance(column, Column, name, "a column, such as real(0, 120) or category(['a', 'b'])")
+    return Named(given)
+
+
+@record("table/1")
+@dataclass(frozen=True)
+class Table:
+    """One table: its columns by name, whether it is private, whose rows it holds.
+
+    unit  the key or category column that names the unit of each row; None where each row is its own unit
+    rows  the number of rows, if that is public
+    """
+
+    columns: Mapping[str, Column]
+    name: str = "data"
+    private: bool = True
+    unit: str | None = None
+    rows: int | None = None
+
+    def __post_init__(self) -> None:
+        object.__setattr__(self, "columns", columns_read(self.columns, "columns"))
+        if not self.columns:
+            raise checks.refuse("columns", self.columns, "at least one column")
+        checks.label(self.name, "name")
+        if not isinstance(self.private, bool):
+            raise checks.refuse("private", self.private, "True or False")
+        if self.unit is not None:
+            self._check_unit()
+        if self.rows is not None:
+            object.__setattr__(self, "rows", checks.whole(self.rows, "rows", least=0))
+
+    def _check_unit(self) -> None:
+        column = self.columns.get(self.unit) if isinstance(self.unit, str) else None
+        if column is None:
+            raise checks.refuse("unit", self.unit, "one of the columns " + ", ".join(map(repr, self.columns)))
+        if column.type not in ("key", "category"):
+            raise checks.refuse("unit", self.unit, "a key or category column: clamped values would mix units up")
+        if not column.drops_nulls:
+            raise checks.refuse("unit", self.unit, "a column with nulls='drop': a row of nobody is not somebody's")
+        if not self.private:
+            raise checks.refuse("unit", self.unit, "None for a public table: it hides nobody")
+
+    def column(self, name: str) -> Column:
+        if name not in self.columns:
+            known = ", ".join(map(repr, self.columns))
+            raise PlanError(f"table {self.name!r} has no column {name!r}: its columns are {known}")
+        return self.columns[name]
+
+    def make_up(self, count: int, words: Words, *, awkward: bool = True) -> dict[str, NDArray[Any]]:
+        """Raw rows from the schema alone. `words(n)` gives n uniform 64-bit words; the same words give the same rows.
+
+        A unit has three rows on average, and a column declared constant is constant per unit. `awkward` mixes in what
+        real tables hold: the bounds and beyond, nan, infinities, NULLs, unknown categories, text among numbers.
+        """
+        checks.whole(count, "count", least=0, most=10**9)
+        # A unit that is a category can only be one of its categories; a unit key can be anything.
+        most = len(self.columns[self.unit].categories) or count if self.unit else count
+        people = min(max(count // 3, 1), most) if self.unit else count
+        places = np.arange(count)
+        drawn = _words(words, count) % np.uint64(max(people, 1))
+        owner = np.where(places < people, places, drawn.astype(np.int64))  # every unit has at least one row
+        made: dict[str, NDArray[Any]] = {}
+        for offset, (name, column) in enumerate(self.columns.items()):
+            shared = column.constant and self.unit is not None and name != self.unit
+            if name == self.unit:
+                values = _distinct_values(column, people)[owner]
+            else:
+                values = _plain(column, _words(words, people if shared else count))
+            if awkward:
+                values = _mixed(values, _awkward(column), offset)
+            made[name] = values[owner] if shared else values
+        return made
+
+    @property
+    def title(self) -> str:
+        facts = ["private" if self.private else "public"]
+        facts += [f"unit {self.unit}"] if self.unit else ["each row is a unit"] if self.private else []
+        facts += [f"{self.rows} rows"] if self.rows is not None else []
+        return f"{self.name} ({', '.join(facts)})"
+
+    def __str__(self) -> str:
+        return "\n".join([self.title] + [f"  {name}: {column}" for name, column in self.columns.items()])
+
+
+@record("schema/1")
+@dataclass(frozen=True)
+class Schema:
+    """A set of tables by name; a table takes the name it has here."""
+
+    tables: Mapping[str, Table]
+
+    def __post_init__(self) -> None:
+        if not isinstance(self.tables, Mapping) or not self.tables:
+            raise checks.refuse("tables", self.tables, "tables by name, such as {'visits': Table(...)}")
+        for name, table in self.tables.items():
+            checks.label(name, "the name of a table")
+            if not isinstance(table, Table):
+                raise checks.refuse(name, table, "a table, such as Table({'age': real(0, 120)})")
+        named = {name: replace(table, name=name) for name, table in self.tables.items()}
+        object.__setattr__(self, "tables", Named(named))
+
+    @classmethod
+    def of(
+        cls,
+        columns: Mapping[str, Column] | None = None,
+        *,
+        unit: str | None = None,
+        rows: int | None = None,
+        **more: Column,
+    ) -> Schema:
+        """One private table called "data". Columns whose names are taken here (unit, rows) go into the mapping."""
+        if twice := sorted(set(columns or {}) & set(more)):
+            raise checks.refuse("columns", twice, "each column once")
+        return cls({"data": Table({**(columns or {}), **more}, unit=unit, rows=rows)})
+
+    def table(self, name: str | None = None) -> Table:
+        """The named table; without a name, the only private one."""
+        known = ", ".join(map(repr, self.tables))
+        if name is not None:
+            if name not in self.tables:
+                raise PlanError(f"the schema has no table {name!r}: its tables are {known}")
+            return self.tables[name]
+        private = [table for table in self.tables.values() if table.private]
+        if len(private) != 1:
+            raise PlanError(f"the schema has {len(private)} private tables: name the one you mean, out of {known}")
+        return private[0]
+
+    def __str__(self) -> str:
+        return "\n".join(map(str, self.tables.values()))
+
+    def _repr_html_(self) -> str:
+        lines = []
+        for table in self.tables.values():
+            lines.append(f'<tr><th colspan="2" style="text-align:left">{html.escape(table.title)}</th></tr>')
+            for name, column in table.columns.items():
+                lines.append(f"<tr><td>{html.escape(name)}</td><td>{html.escape(str(column))}</td></tr>")
+        return "<table>" + "".join(lines) + "</table>"
+
+
+def _shown(value: Any) -> str:
+    """A public value as people write it: 120, 0.1, 1/3, 'north'."""
+    if not isinstance(value, Fraction):
+        return repr(value)
+    if value.denominator == 1 and abs(value) < 10**20:
+        return str(value.numerator)
+    return repr(float(value)) if Fraction(repr(float(value))) == value else str(value)
+
+
+def _words(words: Words, count: int) -> NDArray[np.uint64]:
+    return np.asarray(words(count), dtype=np.uint64)
+
+
+def _distinct_values(column: Column, count: int) -> NDArray[Any]:
+    return np.asarray(column.categories[:count]) if column.categories else np.arange(1, count + 1)
+
+
+def _plain(column: Column, words: NDArray[np.uint64]) -> NDArray[Any]:
+    """Clean values, one per word; even enough for made-up rows (the bias of a remainder does not matter here)."""
+    if column.type == "category":
+        return _listed(column.categories)[(words % np.uint64(len(column.categories))).astype(np.int64)]
+    if column.type == "flag":
+        return (words & np.uint64(1)).astype(bool)
+    if column.type == "key":
+        return (words % np.uint64(max(len(words) // 3, 1))).astype(np.int64) + 1
+    low, high = column.interval
+    if column.type == "real":
+        share = (words >> np.uint64(11)).astype(np.float64) * 2.0**-53
+        return np.clip(float(low) + share * (float(high) - float(low)), float(low), float(high))
+    span = int(high - low) + 1  # up to 2**64, so Python's own integers
+    return np.array([int(low) + word % span for word in words.tolist()], dtype=np.int64)
+
+
+def _awkward(column: Column) -> list[Any]:
+    nan, inf = float("nan"), float("inf")
+    if column.type == "category":
+        first, strange = column.categories[0], "unknown"
+        while strange in column.categories:
+            strange += "?"
+        return [None, strange, nan, max(column.categories) + 1 if type(first) is int else b"\xff"]
+    if column.type == "flag":
+        return [None, 2, nan, "maybe"]
+    if column.type == "key":
+        return [None, nan]
+    low, high = column.interval
+    common = [nan, None, inf, -inf, -0.0, "n/a"]
+    if column.type == "whole":
+        ends = [int(low), int(high), int(low) - 1, int(high) + 1]
+        return [*common, *ends, 2**64, float(low) + 0.5, 1j]
+    low_, high_ = float(low), float(high)
+    return [*common, low_, high_, 2 * low_ - high_, 2 * high_ - low_, 10**400, 5e-324, 1j]
+
+
+def _mixed(values: NDArray[Any], awkward: list[Any], offset: int) -> NDArray[Any]:
+    """At most every second row is awkward, at best every eighth; columns start at different rows."""
+    step = max(2, min(8, len(values) // len(awkward)))
+    mixed = _listed(values.tolist())
+    for turn, place in enumerate(range((offset + 1) % step, len(values), step)):
+        mixed[place] = awkward[turn % len(awkward)]
+    return mixed
+
+
+def _listed(values: Iterable[Any]) -> NDArray[Any]:
+    return np.fromiter(values, dtype=object)
