@@ -1,0 +1,195 @@
+"""What a release costs, as a value: events.
+
+An event says which mechanism ran, with which public parameters and between which neighbours. It knows no epsilon of
+its own choosing: accountants price events, and a tighter accountant lowers a price without touching data. Ledgers store
+events. The meaning of a name and version never changes; a new meaning is a new version.
+"""
+
+from __future__ import annotations
+
+from abc import ABC, abstractmethod
+from dataclasses import dataclass
+from typing import Any
+
+from . import checks
+from .checks import Exact
+from .errors import ArgumentError
+from .record import record
+from .units import RELATIONS, Relation
+
+
+class Event(ABC):
+    """One priced happening. Frozen, valid from birth, and JSON by name and version."""
+
+    @property
+    @abstractmethod
+    def relation(self) -> Relation:
+        """The neighbours that the price compares."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class _Leaf(Event):
+    relation: Relation = "add-remove"
+
+    def __post_init__(self) -> None:
+        checks.one_of(self.relation, "relation", RELATIONS)
+
+    def _set(self, name: str, value: Any) -> None:
+        object.__setattr__(self, name, value)
+
+
+@dataclass(frozen=True, kw_only=True)
+class PureEvent(_Leaf):
+    """An event that is epsilon-differentially private, whatever else is known of it."""
+
+    epsilon: Exact
+
+    def __post_init__(self) -> None:
+        super().__post_init__()
+        self._set("epsilon", checks.epsilon(self.epsilon, warn=False))
+
+
+@record("laplace/1")
+@dataclass(frozen=True, kw_only=True)
+class Laplace(PureEvent):
+    """Independent continuous Laplace noise of scale (L1 sensitivity)/epsilon on every coordinate, or post-processing
+    of that (such as rounding to a grid)."""
+
+
+@record("gaussian/1")
+@dataclass(frozen=True, kw_only=True)
+class Gaussian(_Leaf):
+    """Independent continuous Gaussian noise of standard deviation (L2 sensitivity) * multiplier on every coordinate, or
+    post-processing of that."""
+
+    multiplier: Exact
+
+    def __post_init__(self) -> None:
+        super().__post_init__()
+        self._set("multiplier", checks.positive(self.multiplier, "multiplier"))
+
+
+@record("randomized-response/1")
+@dataclass(frozen=True, kw_only=True)
+class RandomizedResponse(PureEvent):
+    """One answer out of `categories`, kept with probability e^epsilon / (e^epsilon + categories - 1), otherwise
+    exchanged for one of the others, uniformly."""
+
+    categories: int
+
+    def __post_init__(self) -> None:
+        super().__post_init__()
+        self._set("categories", checks.whole(self.categories, "categories", least=2))
+
+
+@record("exponential/1")
+@dataclass(frozen=True, kw_only=True)
+class Exponential(PureEvent):
+    """A selection with P(i) proportional to exp(score_i): epsilon-bounded-range, so any two log-ratios of probabilities
+    between neighbours differ by at most epsilon."""
+
+
+@record("permute-and-flip/1")
+@dataclass(frozen=True, kw_only=True)
+class PermuteAndFlip(PureEvent):
+    """A selection by permute-and-flip: epsilon-differentially private. (It is *not* epsilon-bounded-range.)"""
+
+
+@record("pure/1")
+@dataclass(frozen=True, kw_only=True)
+class Pure(PureEvent):
+    """Anything that is epsilon-differentially private, of which no more is known."""
+
+
+@record("approximate/1")
+@dataclass(frozen=True, kw_only=True)
+class Approximate(_Leaf):
+    """Anything that is (epsilon, delta)-differentially private, of which no more is known."""
+
+    epsilon: Exact
+    delta: Exact
+
+    def __post_init__(self) -> None:
+        super().__post_init__()
+        self._set("epsilon", checks.epsilon(self.epsilon, warn=False))
+        self._set("delta", checks.delta(self.delta))
+
+
+@record("zero-concentrated/1")
+@dataclass(frozen=True, kw_only=True)
+class ZeroConcentrated(_Leaf):
+    """Anything that is rho-zero-concentrated differentially private, of which no more is known."""
+
+    rho: Exact
+
+    def __post_init__(self) -> None:
+        super().__post_init__()
+        self._set("rho", checks.positive(self.rho, "rho"))
+
+
+def _events(given: Any, name: str) -> tuple[Event, ...]:
+    if isinstance(given, Event) or not isinstance(given, tuple | list) or not given:
+        raise checks.refuse(name, given, "a list of at least one event")
+    for event in given:
+        if not isinstance(event, Event):
+            raise checks.refuse(name, event, "events only")
+    if len({event.relation for event in given}) > 1:
+        raise ArgumentError(f"{name} mix neighbour relations: events add up only between the same neighbours.")
+    return tuple(given)
+
+
+@record("sequence/1")
+@dataclass(frozen=True)
+class Sequence(Event):
+    """All of these on the same data, fixed in advance."""
+
+    events: tuple[Event, ...]
+
+    def __post_init__(self) -> None:
+        object.__setattr__(self, "events", _events(self.events, "events"))
+
+    @property
+    def relation(self) -> Relation:
+        return self.events[0].relation
+
+
+@record("repeat/1")
+@dataclass(frozen=True)
+class Repeat(Event):
+    """The same event, so many times, on the same data."""
+
+    event: Event
+    times: int
+
+    def __post_init__(self) -> None:
+        _events((self.event,), "event")
+        object.__setattr__(self, "times", checks.whole(self.times, "times"))
+
+    @property
+    def relation(self) -> Relation:
+        return self.event.relation
+
+
+@record("partition/1")
+@dataclass(frozen=True)
+class Partition(Event):
+    """Each event on its own part of the data, split by a public column that is constant per unit.
+
+    A unit lies in one part: adding, removing or zeroing it touches one event, replacing it at most two.
+    """
+
+    column: str
+    events: tuple[Event, ...]
+
+    def __post_init__(self) -> None:
+        checks.label(self.column, "column")
+        object.__setattr__(self, "events", _events(self.events, "events"))
+
+    @property
+    def relation(self) -> Relation:
+        return self.events[0].relation
+
+    @property
+    def touched(self) -> int:
+        """How many parts one unit's change can reach."""
+        return 2 if self.relation == "replace" else 1
