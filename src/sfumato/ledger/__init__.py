@@ -1,0 +1,5 @@
+"""Where budgets live."""
+
+from .memory import MemoryLedger
+
+__all__ = ["MemoryLedger"]

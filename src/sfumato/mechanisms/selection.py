@@ -1,0 +1,75 @@
+"""What the selection mechanisms share: a winner among public candidates, by noisy score."""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass
+from fractions import Fraction
+from functools import cached_property
+from typing import Any, ClassVar
+
+import numpy as np
+
+from .. import checks, grid
+from ..bounds import Bounded
+from ..checks import Exact
+from ..noise.race import Kind
+from ..plan import Plan, Run
+from ..rows import Rows
+from ..units import Unit
+
+_FINER = 20  # a step of score is about 2^-20 of the largest contribution
+_EXACT = 2**53  # scores are clamped here, where floats are still exact; clamping moves no two scores further apart
+
+
+@dataclass(frozen=True, kw_only=True)
+class Selection(Plan[int]):
+    """Which candidate scores best. The candidates are the names of the query's coordinates."""
+
+    query: Bounded
+    epsilon: Exact
+
+    noise: ClassVar[Kind]
+
+    def __post_init__(self) -> None:
+        if not isinstance(self.query, Bounded):
+            raise checks.refuse("query", self.query, "a bounded query, such as bounds.votes(column, wards, unit)")
+        object.__setattr__(self, "epsilon", checks.epsilon(self.epsilon))
+
+    @property
+    def unit(self) -> Unit:
+        return self.query.unit
+
+    @cached_property
+    def _exponent(self) -> int:
+        exponent = grid.floor_log2(self.query.largest) - _FINER
+        return min(exponent, 0) if self.query.whole else exponent
+
+    @cached_property
+    def rate(self) -> Fraction:
+        """Log-odds per step of score: epsilon/(2 linf), or epsilon/linf where all scores move the same way."""
+        linf = self.query.in_steps(self._exponent).linf
+        return self.epsilon / (linf if self.query.monotone else 2 * linf)
+
+    def _run(self, rows: Rows, run: Run) -> int:
+        scores = np.clip(self.query.steps(rows, self._exponent), -_EXACT, _EXACT).astype(np.float64)
+        return run.noise.select(scores, scale=self.rate, noise=self.noise)
+
+    def finish(self, raw: int) -> Any:
+        return self.query.names[raw]
+
+    def expected_error(self, alpha: float) -> float:
+        """With probability 1 - alpha the winner's score is at most this far below the best one."""
+        if not 0 < alpha < 1:
+            raise checks.refuse("alpha", alpha, "a probability above 0 and below 1")
+        return math.log(len(self.query.names) / alpha) / float(self.rate) * 2.0**self._exponent
+
+    def error(self, raw: int, alpha: float) -> float:
+        return self.expected_error(alpha)
+
+    def explain(self) -> list[str]:
+        return [
+            f"score {len(self.query.names)} candidates by {type(self.query).__name__.lower()}; one change of the unit "
+            f"moves a score by at most {self.query.linf:g}" + (", all the same way" if self.query.monotone else ""),
+            f"add {self.noise} noise to each score and name the winner, nothing else",
+        ]

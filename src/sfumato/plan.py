@@ -1,0 +1,264 @@
+"""The waist: a Plan is public fields, the Event they cost, and the code that runs.
+
+Fields are public, arguments are sensitive: everything in a plan's fields may be printed and goes into the ledger; data
+reaches a plan only as the argument of `_run`, which only a Curator calls, and only with a Receipt. Cost and code are
+read from the same fields, so they cannot disagree.
+"""
+
+from __future__ import annotations
+
+import threading
+from abc import ABC, abstractmethod
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass, fields
+from fractions import Fraction
+from typing import Any, Generic, NamedTuple, Protocol, TypeVar
+
+from . import record
+from .accounting import approximate
+from .accounting.filters import Budget, Filter
+from .bounds import Bounded
+from .errors import BudgetError, DataError, PlanError, guarded
+from .events import Event
+from .noise import Noise
+from .rows import Rows
+from .schema import Column, Table
+from .units import Unit
+
+R = TypeVar("R")
+
+
+class Run:
+    """What a running plan may touch: the noise, and, inside a reserve, children that draw on that reserve.
+
+    A child that fails on the data's side ends the run: whether it failed is one bit, and no loop may collect more.
+    """
+
+    def __init__(
+        self, noise: Noise, *, rows: Rows | None = None, reserve: Filter | None = None, rehearsal: bool = False
+    ) -> None:
+        self.noise = noise
+        self.rehearsal = rehearsal
+        self.failed = False
+        self._rows = rows
+        self._reserve = reserve
+        self._lock = threading.Lock()  # a body may ask from several threads
+
+    def release(self, child: Plan[R]) -> Any:
+        """Run a child plan on the same data, paid from this run's reserve; refused where the reserve is short."""
+        if self._reserve is None or self._rows is None:
+            raise PlanError("this plan has no reserve: only a plan made by reserve(...) may release children")
+        if child.unit != self._rows.unit:
+            raise PlanError(f"the child protects [{child.unit}], the reserve protects [{self._rows.unit}]")
+        child.check(self._rows.table)
+        if child.supervised is not None:
+            raise PlanError("a reserve without a body is for curator.supervise: it cannot be a child")
+        if self.failed:
+            raise DataError
+        self._pay(child)
+        return child.finish(self._run(child, self._rows))
+
+    def _run(self, child: Plan[R], rows: Rows) -> R:
+        inner = Run(self.noise, rehearsal=self.rehearsal)
+        if self.rehearsal:
+            return child._run(rows, inner)  # with its full error text
+        try:
+            return guarded(lambda: child._run(rows, inner))
+        except BaseException:
+            self.failed = True
+            raise
+
+    def _pay(self, child: Plan[Any]) -> None:
+        assert self._reserve is not None
+        with self._lock:
+            self._reserve = self._reserve.spend(child.event, child.delta)
+
+
+@dataclass(frozen=True, kw_only=True)
+class Plan(ABC, Generic[R]):
+    """A release that has not happened yet. Subclasses are frozen keyword-only dataclasses, registered as records."""
+
+    @property
+    @abstractmethod
+    def unit(self) -> Unit:
+        """Whose presence is hidden."""
+
+    @property
+    @abstractmethod
+    def event(self) -> Event:
+        """What it costs; a function of the fields alone."""
+
+    @property
+    def delta(self) -> Fraction:
+        """The delta at which an (epsilon, delta) account prices this plan, fixed in the plan."""
+        return sum((child.delta for child in self.children), Fraction(0))
+
+    @property
+    def needs_whole(self) -> bool:
+        """Must it run on the whole data, never on a part of it? Under replace and zero-out the number of rows is
+        public, and a plan may rely on that; but how many rows a part has is private."""
+        vouched = self.unit.change != "add-remove" and any(query.vouched for query in _within(self, Bounded))
+        return vouched or any(child.needs_whole for child in self.children)
+
+    @property
+    def supervised(self) -> Budget | None:
+        """The reserve of a plan whose loop is the user's own; None for a plan that runs by itself."""
+        return None
+
+    @abstractmethod
+    def _run(self, rows: Rows, run: Run) -> R:
+        """The release itself, raw. Noise comes only from `run.noise`; what is returned is a value with a JSON form."""
+
+    def finish(self, raw: R) -> Any:
+        """What people want to see, from the raw release alone (post-processing, free)."""
+        return raw
+
+    def error(self, raw: R, alpha: float) -> Any:
+        """Half-widths of error bars at confidence 1 - alpha, shaped like `finish(raw)`; None where there are none."""
+        return None
+
+    def expected_error(self, alpha: float) -> float | None:
+        """The half-width known before anything runs, where the fields alone give it."""
+        return None
+
+    def explain(self) -> list[str]:
+        """The steps in plain words, with the numbers used."""
+        return [type(self).__name__]
+
+    @property
+    def children(self) -> tuple[Plan[Any], ...]:
+        return tuple(_within(self, Plan))
+
+    @property
+    def columns(self) -> dict[str, Column]:
+        """The columns it reads, as far as it needs to know them."""
+        found: dict[str, Column] = {}
+        for part in (*_within(self, Bounded), *self.children):
+            found.update(part.columns)
+        return found
+
+    def check(self, table: Table) -> None:
+        """Refuse a table that lacks what the plan reads. Compares public things only."""
+        for name, needed in self.columns.items():
+            given = table.column(name)
+            _compatible(name, needed, given)
+            if self.unit.change == "zero-out" and not given.drops_nulls:
+                raise PlanError(
+                    f"column {name!r} reads NULLs as a value, so a zeroed-out unit would count: use nulls='drop', "
+                    "or another relation"
+                )
+        for child in self.children:
+            if child.supervised is not None:
+                raise PlanError("a reserve without a body is for curator.supervise: it cannot be a part of a plan")
+            child.check(table)
+
+    @property
+    def hash(self) -> str:
+        """SHA-256 of the plan's canonical JSON."""
+        return record.digest(self)
+
+    def price(self) -> Fraction:
+        """Its (epsilon, delta) price at its own delta."""
+        return approximate.epsilon(self.event, self.delta)
+
+
+def _within(owner: Any, kind: type[Any]) -> Iterator[Any]:
+    """Fields of that kind, also inside tuples and mappings."""
+    for f in fields(owner):
+        value = getattr(owner, f.name)
+        parts = value.values() if isinstance(value, Mapping) else value if isinstance(value, tuple) else (value,)
+        yield from (part for part in parts if isinstance(part, kind))
+
+
+_NUMBERS, _LISTED = ("real", "whole"), ("category", "flag")
+
+
+def _compatible(name: str, needed: Column, given: Column) -> None:
+    family = _NUMBERS if needed.type in _NUMBERS else _LISTED if needed.type in _LISTED else (needed.type,)
+    if given.type not in family:
+        raise PlanError(f"column {name!r} is {given.type} in the schema, and the plan needs one of {', '.join(family)}")
+
+
+@dataclass(frozen=True)
+class Receipt:
+    """Proof of payment for one plan on one version of one data set."""
+
+    id: str
+    accounts: tuple[str, ...]
+    plan_hash: str
+    event: Event
+    data: str
+    unit: Unit
+    grade: str
+    note: str = ""
+    loop: str = "plan"  # or "trusted loop": the user's own code ran between private parts
+
+
+class Gauge(NamedTuple):
+    """One currency of an account."""
+
+    currency: str
+    spent: Fraction
+    limit: Fraction
+
+
+class Ledger(Protocol):
+    """Where budgets live. Every method is one durable step; a refusal changes nothing."""
+
+    def answer(self, accounts: tuple[str, ...], plan_hash: str, data: str) -> tuple[Receipt, bytes] | None:
+        """The stored answer to the same plan on the same data version, paid on these accounts."""
+
+    def quote(self, accounts: tuple[str, ...], plan: Plan[Any]) -> bool:
+        """Would a spend be accepted now?"""
+
+    def spend(self, accounts: tuple[str, ...], plan: Plan[Any], *, data: str, grade: str, note: str) -> Receipt:
+        """Charge every account on the path, or none."""
+
+    def open(self, receipt: Receipt) -> None:
+        """Mark the receipt opened, before data is touched. A receipt opens once."""
+
+    def settle(self, receipt: Receipt, outcome: str, answer: bytes | None = None) -> None:
+        """Close the receipt as "answered" (with the stored bytes) or "failed". The charge stays either way."""
+
+    def hold(self, accounts: tuple[str, ...], plan: Plan[Any], *, data: str, grade: str, note: str) -> Receipt:
+        """Set room aside for long work. A hold is not a spend: draws spend, `close` frees the rest."""
+
+    def draw(self, receipt: Receipt, event: Event, delta: Fraction) -> None:
+        """Spend a part of what is held, before that part runs."""
+
+    def close(self, receipt: Receipt) -> None:
+        """Free what was held and not drawn."""
+
+    def spent(self, account: str) -> tuple[Gauge, ...]:
+        """What was spent on an account, in each currency that is still open. The limit is the guarantee; this is a
+        gauge."""
+
+    def left(self, account: str) -> str:
+        """What is left on an account, in words."""
+
+
+class Drawn(Run):
+    """A run in the user's own loop: each child is drawn from the hold before it runs."""
+
+    def __init__(self, noise: Noise, rows: Rows, ledger: Ledger, receipt: Receipt, reserve: Filter) -> None:
+        super().__init__(noise, rows=rows, reserve=reserve)
+        self.receipt = receipt
+        self._ledger = ledger
+        self._closed = False
+
+    @property
+    def data(self) -> Rows:
+        """The data itself, for code that keeps its own loop. The promise covers what `release` emits, nothing else."""
+        if self._closed or self._rows is None:
+            raise PlanError("this block is over: the data is closed again")
+        return self._rows
+
+    def _pay(self, child: Plan[Any]) -> None:
+        if self._closed:
+            raise BudgetError("this block is over: what was held is freed, and nothing more can be drawn")
+        super()._pay(child)
+        self._ledger.draw(self.receipt, child.event, child.delta)
+
+    def finish(self) -> None:
+        self._closed = True
+        self._rows = None
