@@ -1,0 +1,1 @@
+"""Checks that the promises hold: neighbours, lower bounds, conformance, attacks."""

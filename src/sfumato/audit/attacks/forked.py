@@ -1,0 +1,143 @@
+"""F5, streams that repeat: a forked, spawned or unpickled source of bits that goes on with its parent's key.
+
+A process that forks copies the state of its random generator. Where nothing renews it, parent and children draw the
+same noise, and the difference of two answers has none: it is the difference of the truths. (Ristenpart, Yilek, "When
+good randomness goes bad", NDSS 2010, for virtual machines; the same holds for forks and for pickled workers.)
+
+The attack draws from one source in 64 forked children, in spawned processes and from 64 unpickled copies, and looks for
+any two equal 128-bit blocks: by chance, one pair in 10^28 runs. It also reads the release path for generators that are
+not the operating system's.
+"""
+
+from __future__ import annotations
+
+import ast
+import multiprocessing
+import os
+import pickle
+import warnings
+from collections.abc import Iterator
+from multiprocessing.connection import Connection
+from pathlib import Path
+
+import numpy as np
+
+from ...noise import Bits, SecureBits, SeededBits
+from .verdict import CouldNotRunError, Verdict
+
+CHILDREN, SPAWNED, WORDS = 64, 4, 1000
+_PACKAGE = Path(__file__).parents[2]
+_GENERATORS = ("random", "numpy.random", "np.random", "torch.manual_seed", "torch.rand", "torch.randn")
+
+
+def attack(
+    source: Bits | None = None, *, children: int = CHILDREN, spawned: int = SPAWNED, package: Path = _PACKAGE
+) -> Verdict:
+    source = SecureBits() if source is None else source
+    parent = source.words(WORDS).tobytes()  # under way, so that a copied pool would show
+    found = {
+        "forked": _forked(source, children),
+        "spawned": _spawned(source, spawned),
+        "unpickled": [_draw(pickle.loads(pickle.dumps(source))) for _ in range(children)],
+    }
+    after = source.words(WORDS).tobytes()
+    figures: dict[str, float] = {
+        f"equal 128-bit blocks, {way}, {len(parts)} streams": equal_blocks([parent, after, *parts])
+        for way, parts in found.items()
+    }
+    equal = int(sum(figures.values()))
+    others = list(generators(package))
+    figures["other generators in the release path"] = len(others)
+    complaints = []
+    if equal:
+        complaints.append(f"{equal} blocks of 128 bits came up again: streams go on with their parent's key")
+    if others:
+        complaints.append(f"the release path uses {others[0]}")
+    text = "; ".join(complaints) or "No two streams share a block, and only the operating system's entropy is in reach"
+    return Verdict("F5", bool(complaints), text + ".", figures)
+
+
+def copied() -> Bits:
+    """The planted bug: a good seed, and nothing that renews it in a child or a copy."""
+    return SeededBits(int.from_bytes(os.urandom(15), "big"))
+
+
+def equal_blocks(parts: list[bytes]) -> int:
+    """How many 128-bit blocks are repeats of another."""
+    blocks = np.frombuffer(b"".join(parts), dtype=np.dtype((np.void, 16)))
+    return int(blocks.size - np.unique(blocks).size)
+
+
+def _draw(source: Bits) -> bytes:
+    return source.words(WORDS).tobytes()
+
+
+def _forked(source: Bits, children: int) -> list[bytes]:
+    if not hasattr(os, "fork"):
+        raise CouldNotRunError("F5 needs a system that forks.")
+    return [_in_child(source) for _ in range(children)]
+
+
+def _in_child(source: Bits) -> bytes:
+    read, write = os.pipe()
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", DeprecationWarning)  # Python 3.12 warns of other threads; the child only draws
+        pid = os.fork()
+    if pid == 0:  # pragma: no cover (no coverage is written by a child that leaves like this)
+        status = 1
+        try:
+            os.close(read)
+            with os.fdopen(write, "wb") as pipe:
+                pipe.write(_draw(source))
+            status = 0
+        finally:
+            os._exit(status)
+    os.close(write)
+    with os.fdopen(read, "rb") as pipe:
+        drawn = pipe.read()
+    _, status = os.waitpid(pid, 0)
+    if status or len(drawn) != 8 * WORDS:
+        raise CouldNotRunError(f"a forked child ended with status {status} after {len(drawn)} bytes.")
+    return drawn
+
+
+def _spawned(source: Bits, count: int) -> list[bytes]:
+    """Fresh interpreters, one after the other, that get the source by pickle, as workers do."""
+    spawn = multiprocessing.get_context("spawn")
+    drawn = []
+    for _ in range(count):
+        here, there = spawn.Pipe(duplex=False)
+        worker = spawn.Process(target=_send, args=(there, source))
+        worker.start()
+        there.close()
+        try:
+            drawn.append(here.recv_bytes())
+        except EOFError:
+            raise CouldNotRunError("a spawned process ended before it drew.") from None
+        finally:
+            worker.join()
+            here.close()
+    return drawn
+
+
+def _send(pipe: Connection, source: Bits) -> None:
+    pipe.send_bytes(_draw(source))
+    pipe.close()
+
+
+def generators(package: Path) -> Iterator[str]:
+    """Where code that may run in a release names a generator other than `noise.bits`. The audits run beside it."""
+    for path in sorted(package.rglob("*.py")):
+        if "audit" in path.relative_to(package).parts:
+            continue
+        for node in ast.walk(ast.parse(path.read_text(encoding="utf-8"))):
+            names: list[str] = []
+            match node:
+                case ast.Import():
+                    names = [alias.name for alias in node.names]
+                case ast.ImportFrom(module=str(module), level=0):
+                    names = [module, *(f"{module}.{alias.name}" for alias in node.names)]
+                case ast.Attribute():
+                    names = [ast.unparse(node)]
+            if any(name in _GENERATORS for name in names):
+                yield f"{path.relative_to(package)}:{getattr(node, 'lineno', 0)}"

@@ -1,0 +1,217 @@
+"""Made-up tables to try a plan on, from its own unit and columns: neighbours, and odd ones.
+
+A guarantee is about pairs: two tables that differ by one change of the unit. Where a mechanism is wrong, it is wrong
+on some pair, and nearly always on a simple one: few units, values at the ends of their range, one unit with too many
+rows. So the pairs here are simple and extreme, and every plan gets them for free.
+
+What a change means here:
+    add-remove  the unit's rows are there, or not
+    replace     the unit's rows are exchanged for any others, under the same key; their number may change with them
+    zero-out    every cell of the unit becomes NULL except the key that names it. Its rows stay, as blank rows: with
+                rows as units their number is public. A blank row adds nothing to a sum, a mean or a histogram, and is
+                still one row to a count (whose sensitivity of 1 is then more than it needs, which is safe). That holds
+                because plans under zero-out refuse a column that reads NULLs as a value: there blanking would be
+                replacing, and no sensitivity under zero-out covers that.
+In a group of k, k units change at once.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from fractions import Fraction
+from itertools import combinations, product
+from typing import Any
+
+from numpy.typing import NDArray
+
+from ..bounds import Bounded
+from ..noise import SeededBits
+from ..plan import Plan
+from ..rows import Rows
+from ..schema import Column, Table, flag, key
+from ..units import Unit
+
+Cells = dict[str, Any]
+Person = tuple[Cells, ...]
+"""The rows of one unit, without the key that names it."""
+
+_MOST_KINDS = 12  # different one-row units
+_MOST_ROWS = 5_000  # of one unit
+_MOST_GROUP = 24
+_STRANGE: list[Any] = [math.nan, math.inf, -math.inf, 1e308, -1e308, -0.0, 5e-324, 2**70, 1j, object(), [1], b"\xff"]
+_LEANING = 40  # units that all say the same, so that one answer is far ahead
+
+
+@dataclass(frozen=True)
+class Pair:
+    """Two neighbouring tables: `for rows, neighbour in pairs(plan)`."""
+
+    rows: Rows
+    neighbour: Rows
+    change: str
+
+    def __iter__(self) -> Iterator[Rows]:
+        return iter((self.rows, self.neighbour))
+
+
+def pairs(plan: Plan[Any]) -> Iterator[Pair]:
+    """Neighbouring tables for the plan: every base with every extreme change."""
+    table, group = table_for(plan), min(plan.unit.group, _MOST_GROUP)
+    people = _people(plan)
+    single = people[: max(1, sum(len(person) == 1 for person in people))]
+    bases: dict[str, tuple[Person, ...]] = {
+        "no unit": (),
+        "one unit": tuple(single[:1]),
+        "three units": tuple(single[i % len(single)] for i in range(3)),
+        "one answer far ahead": tuple(single[:1]) * _LEANING,
+        "another answer far ahead": tuple(single[1:2]) * _LEANING,
+    }
+    room = len(table.column(plan.unit.column).categories) if plan.unit.column is not None else 0
+    for base_name, base in bases.items():
+        for what, before, after in _changes(plan.unit, people, group):
+            if room and len(base) + max(len(before), len(after)) > room:
+                continue  # units that are categories: no more of them than there are names
+            yield Pair(
+                made(table, plan.unit, (*before, *base)),
+                made(table, plan.unit, (*after, *base), first=len(before) - len(after)),
+                f"{what}; beside it {base_name}",
+            )
+
+
+def _changes(
+    unit: Unit, people: Sequence[Person], group: int
+) -> Iterator[tuple[str, tuple[Person, ...], tuple[Person, ...]]]:
+    """(name, the changing units before, and after)."""
+    if unit.change == "add-remove":
+        for person in people:
+            yield f"{_told(person)} added", (), (person,) * group
+        for one, other in combinations(people[:4], 2) if group > 1 else ():
+            yield f"{_told(one)} removed, {_told(other)} added", (one,) * (group // 2), (other,) * (group - group // 2)
+    elif unit.change == "replace":
+        for one, other in combinations(people, 2):
+            yield f"{_told(one)} replaced by {_told(other)}", (one,) * group, (other,) * group
+    else:
+        for person in people:
+            blank = tuple(dict.fromkeys(row) for row in person)
+            yield f"{_told(person)} zeroed out", (person,) * group, (blank,) * group
+
+
+def _told(person: Person) -> str:
+    first = ", ".join(f"{name}={cell!r}" for name, cell in person[0].items()) or "a row"
+    if len(person) == 1:
+        return f"[{first}]"
+    return f"[{first}] {'and others, ' if len(set(map(repr, person))) > 1 else ''}{len(person)} rows"
+
+
+def table_for(plan: Plan[Any]) -> Table:
+    """The least table that the plan fits: the columns it reads, and the key that names its unit."""
+    columns: dict[str, Column] = dict(plan.columns)
+    if plan.unit.column is not None:
+        columns.setdefault(plan.unit.column, key())
+    if not columns:
+        columns["present"] = flag()  # a table has at least one column
+    return Table(columns, unit=plan.unit.column)
+
+
+def raw_columns(table: Table, unit: Unit, people: Sequence[Person], *, first: int = 0) -> dict[str, list[Any]]:
+    """Raw columns with these units, in this order; they are named from number `first` on, so that in two tables which
+    differ by a unit at the top the others keep their names."""
+    column = unit.column
+    names: Sequence[Any] = table.column(column).categories if column is not None else ()
+    raw: dict[str, list[Any]] = {name: [] for name in table.columns}
+    for number, person in enumerate(people, first):
+        for row in person:
+            for name, cells in raw.items():
+                if name == column:
+                    cells.append(names[number % len(names)] if names else f"unit {number}")
+                else:
+                    cells.append(row.get(name, True))
+    return raw
+
+
+def made(table: Table, unit: Unit, people: Sequence[Person], *, first: int = 0) -> Rows:
+    """The same, read as a plan is given it."""
+    return Rows.read(table, raw_columns(table, unit, people, first=first), unit)
+
+
+def _people(plan: Plan[Any]) -> list[Person]:
+    """Extreme units: one row of every extreme, then (if a unit may have many rows) more rows than count."""
+    cells = {name: extremes(column) for name, column in table_for(plan).columns.items() if name != plan.unit.column}
+    rows = _mixtures(cells)
+    people: list[Person] = [(row,) for row in rows]
+    if plan.unit.column is not None:
+        many = min(max(map(_per_unit, queries(plan)), default=1) + 3, _MOST_ROWS)
+        people += [(row,) * many for row in rows[:3]]
+        people.append(tuple(rows[i % len(rows)] for i in range(max(many, len(rows)))))
+        people.append((rows[0], rows[-1]))
+    return people
+
+
+def _mixtures(cells: dict[str, list[Any]]) -> list[Cells]:
+    """Rows that put extremes together: all of them where they are few, otherwise each extreme at least once."""
+    if not cells:
+        return [{}]
+    longest = max(map(len, cells.values()))
+    if len(cells) <= 2:
+        together = [dict(zip(cells, row, strict=True)) for row in product(*cells.values())]
+        if len(together) <= _MOST_KINDS:
+            return together
+    level = [{name: values[i % len(values)] for name, values in cells.items()} for i in range(longest)]
+    skew = [
+        {name: values[(i + shift) % len(values)] for shift, (name, values) in enumerate(cells.items())}
+        for i in range(longest)
+    ]
+    unlike = [row for row in skew if row not in level]
+    return (level + unlike)[: max(_MOST_KINDS, longest)]
+
+
+def extremes(column: Column) -> list[Any]:
+    """Raw cells at the ends of what a column allows, beyond them, and NULL."""
+    if column.type == "category":
+        listed = list(column.categories)
+        return [*dict.fromkeys([*listed[:3], listed[-1]]), None]
+    if column.type == "flag":
+        return [True, False, None]
+    if column.type == "key":
+        return ["one", "two", None]
+    low, high = column.interval
+    beyond = float(high + 100 * (high - low + Fraction(1)))
+    if column.type == "whole":
+        return [int(low), int(high), None, -(2**70), 2**70]
+    return [float(low), float(high), None, beyond, float("-inf")]
+
+
+def ordinary(table: Table, rows: int = 30) -> dict[str, NDArray[Any]]:
+    """Clean rows."""
+    return table.make_up(rows, SeededBits(1).words, awkward=False)
+
+
+def oddities(table: Table, unit: Unit) -> Iterator[tuple[str, dict[str, Any]]]:
+    """Tables that must be answered like any other, the first of them an ordinary one: (name, raw columns)."""
+    named, usual = unit.column, ordinary(table)
+    yield "ordinary rows", dict(usual)
+    yield "an empty table", {name: [] for name in usual}
+    yield "one row", {name: cells[:1] for name, cells in usual.items()}
+    yield "NULLs only", {name: cells[:6] if name == named else [None] * 6 for name, cells in usual.items()}
+    yield "awkward rows", dict(table.make_up(60, SeededBits(2).words))
+    owners = ordinary(table, len(_STRANGE))
+    yield "cells of every kind", {name: owners[name] if name == named else _STRANGE for name in usual}
+    yield "ties only", {name: cells if name == named else [cells[0]] * 30 for name, cells in usual.items()}
+    if named is not None:
+        yield "one unit that owns everything", {**usual, named: [usual[named][0]] * 30}
+        yield "rows of nobody", {**usual, named: [None, math.nan] * 15}
+
+
+def queries(plan: Plan[Any]) -> list[Bounded]:
+    """Every bounded query of the plan and of its children."""
+    found: list[Bounded] = []
+    for value in vars(plan).values():
+        parts = value.values() if isinstance(value, Mapping) else value if isinstance(value, tuple) else (value,)
+        found += [part for part in parts if isinstance(part, Bounded)]
+    return found + [query for child in plan.children for query in queries(child)]
+
+
+def _per_unit(query: Bounded) -> int:
+    return int(getattr(query, "per_unit", 1))

@@ -1,0 +1,126 @@
+"""Who may import whom. A newcomer's module is not in the table, so this test asks for the line before the code lands.
+
+The table is the one of CONTRIBUTING.md; change both, and docs/decisions/0004-file-layout.md, in one commit.
+"""
+
+from __future__ import annotations
+
+import ast
+import sys
+from pathlib import Path
+
+import pytest
+
+ROOT = Path(__file__).parents[2]
+SOURCE = ROOT / "src" / "sfumato"
+
+ANYTHING = {"*"}
+_BELOW_PLAN = {
+    "errors", "checks", "record", "exact", "grid", "units", "schema", "events", "laws", "rows", "noise", "accounting",
+    "bounds",
+}  # fmt: skip
+
+MAY_IMPORT: dict[str, set[str]] = {
+    "errors": set(),
+    "exact": set(),
+    "grid": set(),
+    "checks": {"errors"},
+    "record": {"errors"},
+    "units": {"checks", "record", "errors"},
+    "schema": {"units", "checks", "record", "errors"},
+    "events": {"units", "checks", "record", "errors"},
+    "laws": {"exact", "checks", "errors"},
+    "rows": {"schema", "units", "errors"},
+    "noise": {"laws", "exact", "checks", "errors"},
+    "accounting": {"events", "units", "laws", "exact", "checks", "record", "errors"},
+    "bounds": {"units", "schema", "rows", "grid", "exact", "checks", "record", "errors"},
+    "plan": _BELOW_PLAN,
+    "combine": _BELOW_PLAN | {"plan"},
+    "mechanisms": _BELOW_PLAN | {"plan"},
+    "ledger": {"plan", "events", "units", "accounting", "checks", "record", "errors"},
+    "release": {"plan", "accounting", "checks", "errors"},
+    "curator": {
+        "plan", "release", "noise", "rows", "schema", "units", "accounting", "record", "checks", "errors"
+    },
+    "audit": ANYTHING,
+    "demo": ANYTHING,
+    "__init__": ANYTHING,
+}  # fmt: skip
+
+# What the core installs with, and which part of it needs what. Anything heavier belongs to an area of its own.
+THIRD_PARTY: dict[str, set[str]] = {
+    "record": {"numpy"},
+    "grid": {"numpy"},
+    "schema": {"numpy"},
+    "rows": {"numpy"},
+    "laws": {"numpy", "scipy"},
+    "noise": {"numpy", "scipy", "cryptography"},
+    "accounting": {"numpy", "scipy"},
+    "bounds": {"numpy"},
+    "combine": {"numpy"},
+    "mechanisms": {"numpy"},
+    "audit": {"numpy", "scipy"},
+    "demo": {"numpy"},
+}
+
+
+def _files() -> list[Path]:
+    return sorted(SOURCE.rglob("*.py"))
+
+
+def _part(path: Path) -> str:
+    """The line of the table that a file belongs to: its folder, or its own name."""
+    parts = path.relative_to(SOURCE).with_suffix("").parts
+    return parts[0]
+
+
+def _imports(path: Path) -> set[str]:
+    """Full dotted names of everything a file imports, at any depth of its code."""
+    package = ("sfumato", *path.relative_to(SOURCE).parent.parts)
+    found: set[str] = set()
+    for node in ast.walk(ast.parse(path.read_text(encoding="utf-8"))):
+        if isinstance(node, ast.Import):
+            found |= {alias.name for alias in node.names}
+        elif isinstance(node, ast.ImportFrom):
+            above = package[: len(package) - node.level + 1] if node.level else ()
+            base = ".".join((*above, *((node.module,) if node.module else ())))
+            # "from . import checks" imports a module, "from .checks import refuse" a name out of one
+            found |= {f"{base}.{alias.name}" for alias in node.names} if base == "sfumato" else {base}
+    return found
+
+
+@pytest.mark.parametrize("path", _files(), ids=lambda path: str(path.relative_to(SOURCE)))
+def test_imports_only_what_its_line_allows(path: Path) -> None:
+    part = _part(path)
+    assert part in MAY_IMPORT, f"{part} is new: give it a line in MAY_IMPORT here and in CONTRIBUTING.md"
+    allowed = MAY_IMPORT[part]
+    for name in sorted(_imports(path)):
+        first, *rest = name.split(".")
+        if first == "sfumato":
+            home = rest[0] if rest else "__init__"
+            assert allowed == ANYTHING or home in allowed | {part}, f"{part} may not import {name}"
+        elif first not in sys.stdlib_module_names:
+            assert first in THIRD_PARTY.get(part, set()), f"{part} may not import {name}"
+
+
+def test_the_table_has_no_line_too_many() -> None:
+    assert set(MAY_IMPORT) == {_part(path) for path in _files()}
+    assert set(THIRD_PARTY) <= set(MAY_IMPORT)
+
+
+def test_every_allowed_module_exists() -> None:
+    known = set(MAY_IMPORT)
+    for part, allowed in MAY_IMPORT.items():
+        assert allowed == ANYTHING or allowed <= known, part
+
+
+def test_nothing_is_imported_in_a_circle() -> None:
+    """Below the audit, the table itself is an order: no part reaches itself through what it may import."""
+
+    def reach(part: str, seen: frozenset[str]) -> set[str]:
+        assert part not in seen, f"{part} may import itself through {sorted(seen)}"
+        return {part}.union(*(reach(next_part, seen | {part}) for next_part in MAY_IMPORT[part]))
+
+    for part, allowed in MAY_IMPORT.items():
+        if allowed != ANYTHING:
+            reach(part, frozenset())

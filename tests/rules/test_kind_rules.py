@@ -1,0 +1,149 @@
+"""Every plan, event and bounded query that the package registers has an example here, and every example holds.
+
+A new mechanism without an example fails this file; with one, it is held to every promise by `check_plan`.
+"""
+
+from __future__ import annotations
+
+import inspect
+import pkgutil
+from collections.abc import Callable, Iterator
+from importlib import import_module
+from typing import Any
+
+import pytest
+
+import sfumato
+from sfumato import Budget, Unit, bounds, events, partition, record, repeat, reserve, schema, sequence
+from sfumato.audit.conformance import check_plan
+from sfumato.bounds import Bounded
+from sfumato.combine import Partition, Repeat, Reserve, Sequence
+from sfumato.events import Event
+from sfumato.mechanisms import Exponential, Gaussian, Laplace, PermuteAndFlip, RandomizedResponse
+from sfumato.plan import Plan
+
+ROW, REPLACE, USER = Unit(), Unit(change="replace"), Unit("user:id")
+WARDS = ("east", "north", "west")
+COUNT = Laplace(query=bounds.count(ROW), epsilon=0.5)
+
+
+def _body(run: Any) -> float:
+    return float(run.release(COUNT))
+
+
+def _rows(rows: Any) -> int:
+    return len(rows)
+
+
+EXAMPLES: dict[type[Plan[Any]], Callable[[], Plan[Any]]] = {
+    Laplace: lambda: Laplace(query=bounds.clipped_sum("age", 0, 120, USER, per_unit=2), epsilon=1),
+    Gaussian: lambda: Gaussian(query=bounds.histogram("ward", WARDS, REPLACE), epsilon=1, delta=1e-6),
+    Exponential: lambda: Exponential(query=bounds.votes("ward", WARDS, ROW), epsilon=1),
+    PermuteAndFlip: lambda: PermuteAndFlip(query=bounds.votes("ward", WARDS, REPLACE), epsilon=1),
+    RandomizedResponse: lambda: RandomizedResponse(column="ward", categories=WARDS, epsilon=1, protects=REPLACE),
+    Sequence: lambda: sequence(rows=COUNT, age=Laplace(query=bounds.mean("age", 0, 120, ROW), epsilon=0.5)),
+    Repeat: lambda: repeat(COUNT, 2),
+    Partition: lambda: partition("ward", WARDS[:2], COUNT),
+    Reserve: lambda: reserve(_body, unit=ROW, budget=Budget(epsilon=1)),
+}
+
+_LEAF = events.Laplace(epsilon=1)
+
+EVENTS: dict[type[Event], Event] = {
+    events.Laplace: _LEAF,
+    events.Gaussian: events.Gaussian(multiplier=1.5, relation="replace"),
+    events.RandomizedResponse: events.RandomizedResponse(epsilon=0.1, categories=4, relation="zero-out"),
+    events.Exponential: events.Exponential(epsilon=2),
+    events.PermuteAndFlip: events.PermuteAndFlip(epsilon=2),
+    events.Pure: events.Pure(epsilon=0.1),
+    events.Approximate: events.Approximate(epsilon=1, delta=1e-6),
+    events.ZeroConcentrated: events.ZeroConcentrated(rho=0.125),
+    events.Sequence: events.Sequence((_LEAF, events.Pure(epsilon=1))),
+    events.Repeat: events.Repeat(_LEAF, 3),
+    events.Partition: events.Partition("ward", (_LEAF, _LEAF)),
+}
+
+QUERIES: dict[type[Bounded], Bounded] = {
+    bounds.Count: bounds.count(USER, per_unit=3),
+    bounds.Sum: bounds.clipped_sum("age", -0.1, 120, ROW),
+    bounds.Mean: bounds.mean("age", 0, 120, ROW),
+    bounds.Histogram: bounds.histogram("ward", WARDS, REPLACE),
+    bounds.Declared: bounds.declared(
+        _rows, ROW, reads={"age": schema.real(0, 120)}, labels=["rows"], l1=1, l2=1, linf=1
+    ),
+}
+
+
+def _all_modules() -> Iterator[str]:
+    for module in pkgutil.walk_packages(sfumato.__path__, "sfumato."):
+        if not module.name.endswith("__main__"):  # importing one would run it
+            yield module.name
+
+
+def _ours(parent: type[Any]) -> set[type[Any]]:
+    """The registered, concrete classes of the package itself: tests and docs register their own."""
+    for name in _all_modules():
+        import_module(name)
+    kinds = record.kinds(parent).values()
+    return {cls for cls in kinds if cls.__module__.startswith("sfumato.") and not inspect.isabstract(cls)}
+
+
+def _concrete(parent: type[Any]) -> Iterator[type[Any]]:
+    for child in parent.__subclasses__():
+        family = any(grandchild.__module__.startswith("sfumato.") for grandchild in child.__subclasses__())
+        ours = child.__module__.startswith("sfumato.") and child.__name__[0] != "_"
+        if ours and not family and not inspect.isabstract(child):
+            yield child
+        yield from _concrete(child)
+
+
+@pytest.mark.parametrize(("parent", "examples"), [(Plan, EXAMPLES), (Event, EVENTS), (Bounded, QUERIES)])
+def test_every_kind_has_an_example(parent: type[Any], examples: dict[type[Any], Any]) -> None:
+    assert _ours(parent) == set(examples), "give the new kind an example in this file"
+
+
+@pytest.mark.parametrize("parent", [Plan, Event, Bounded])
+def test_every_concrete_class_is_registered(parent: type[Any]) -> None:
+    registered = _ours(parent)
+    assert [cls.__name__ for cls in _concrete(parent) if cls not in registered] == []
+
+
+@pytest.mark.parametrize("cls", EXAMPLES, ids=lambda cls: cls.__name__)
+def test_plan_holds_every_promise(cls: type[Plan[Any]]) -> None:
+    plan = EXAMPLES[cls]()
+    assert type(plan) is cls
+    check_plan(plan)
+
+
+@pytest.mark.parametrize("cls", EXAMPLES, ids=lambda cls: cls.__name__)
+def test_plan_has_its_parts_and_a_public_unit(cls: type[Plan[Any]]) -> None:
+    for part in ("Guarantee:", "Needs:", "Paper:"):
+        assert part in (cls.__doc__ or "")
+    assert cls.kind.startswith("plan-")  # type: ignore[attr-defined]
+
+
+@pytest.mark.parametrize("event", EVENTS.values(), ids=lambda event: type(event).__name__)
+def test_event_survives_json(event: Event) -> None:
+    text = record.canonical(event)
+    again = record.parse(text, Event)  # type: ignore[type-abstract]
+    assert again == event
+    assert record.canonical(again) == text
+
+
+@pytest.mark.parametrize("query", QUERIES.values(), ids=lambda query: type(query).__name__)
+def test_query_survives_json(query: Bounded) -> None:
+    text = record.canonical(query)
+    if isinstance(query, bounds.Declared):
+        assert b'"fingerprint":"' in text
+        with pytest.raises(record.RecordError, match="live field"):
+            record.parse(text)
+        return
+    assert record.parse(text) == query
+    assert record.canonical(record.parse(text)) == text
+
+
+def test_every_record_is_frozen_and_named_with_a_version() -> None:
+    _ours(object)
+    for name, cls in record.kinds(object).items():
+        assert cls.__dataclass_params__.frozen, name  # type: ignore[attr-defined]
+        assert name.split("/")[1].isdigit()
