@@ -127,6 +127,28 @@ class ZeroConcentrated(_Leaf):
         self._set("rho", checks.positive(self.rho, "rho"))
 
 
+@record("poisson/1")
+@dataclass(frozen=True)
+class Poisson(Event):
+    """Every unit joins with probability `rate`, independently; then the event happens on those who joined."""
+
+    event: Event
+    rate: Exact
+
+    def __post_init__(self) -> None:
+        checks.instance(self.event, Event, "event", "an event")
+        if self.event.relation == "replace":
+            raise checks.refuse("event", self.event, "an add-remove or zero-out event: who is replaced is not sampled")
+        rate = checks.positive(self.rate, "rate")
+        if rate > 1:
+            raise checks.refuse("rate", self.rate, "a probability above 0, at most 1")
+        object.__setattr__(self, "rate", rate)
+
+    @property
+    def relation(self) -> Relation:
+        return self.event.relation
+
+
 def _events(given: Any, name: str) -> tuple[Event, ...]:
     if isinstance(given, Event) or not isinstance(given, tuple | list) or not given:
         raise checks.refuse(name, given, "a list of at least one event")

@@ -58,6 +58,7 @@ EVENTS: dict[type[Event], Event] = {
     events.Pure: events.Pure(epsilon=0.1),
     events.Approximate: events.Approximate(epsilon=1, delta=1e-6),
     events.ZeroConcentrated: events.ZeroConcentrated(rho=0.125),
+    events.Poisson: events.Poisson(events.Gaussian(multiplier=1), 0.25),
     events.Sequence: events.Sequence((_LEAF, events.Pure(epsilon=1))),
     events.Repeat: events.Repeat(_LEAF, 3),
     events.Partition: events.Partition("ward", (_LEAF, _LEAF)),

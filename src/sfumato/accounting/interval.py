@@ -1,0 +1,22 @@
+"""A number known from both sides."""
+
+from __future__ import annotations
+
+from typing import NamedTuple
+
+
+class Interval(NamedTuple):
+    """lower <= the true value <= upper, both certified. As a float it is the upper end: the safe one to report."""
+
+    lower: float
+    upper: float
+
+    def __float__(self) -> float:
+        return self.upper
+
+    @property
+    def width(self) -> float:
+        return self.upper - self.lower
+
+    def __str__(self) -> str:
+        return f"{self.upper:.6g} (at least {self.lower:.6g})"
