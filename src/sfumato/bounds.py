@@ -136,9 +136,26 @@ class _PerUnit(Bounded):
             raise checks.refuse("per_unit", self.per_unit, "1 where each row is its own unit")
 
 
+@dataclass(frozen=True, kw_only=True)
+class _Counting(_PerUnit):
+    """Whole numbers of rows; a unit that comes or goes moves them all one way."""
+
+    @property
+    def largest(self) -> Fraction:
+        return Fraction(1)
+
+    @property
+    def whole(self) -> bool:
+        return True
+
+    @property
+    def monotone(self) -> bool:
+        return self.unit.change != "replace"
+
+
 @record("count/1")
 @dataclass(frozen=True, kw_only=True)
-class Count(_PerUnit):
+class Count(_Counting):
     """How many rows there are (of a unit's rows, at most `per_unit` count)."""
 
     @property
@@ -153,18 +170,6 @@ class Count(_PerUnit):
     @property
     def names(self) -> tuple[str]:
         return ("count",)
-
-    @property
-    def largest(self) -> Fraction:
-        return Fraction(1)
-
-    @property
-    def whole(self) -> bool:
-        return True
-
-    @property
-    def monotone(self) -> bool:
-        return self.unit.change != "replace"
 
     def steps(self, rows: Rows, exponent: int) -> Vector:
         counted = np.minimum(np.bincount(rows.units, minlength=rows.unit_count), self.per_unit)
@@ -289,7 +294,7 @@ class Mean(_Numeric):
 
 @record("histogram/1")
 @dataclass(frozen=True, kw_only=True)
-class Histogram(_PerUnit):
+class Histogram(_Counting):
     """Rows per category; rows of no listed category do not count.
 
     A unit's counts are scaled down together where it has more than `per_unit` rows, so their L1 norm is at most that.
@@ -315,18 +320,6 @@ class Histogram(_PerUnit):
     @property
     def names(self) -> tuple[Any, ...]:
         return self.categories
-
-    @property
-    def largest(self) -> Fraction:
-        return Fraction(1)
-
-    @property
-    def whole(self) -> bool:
-        return True
-
-    @property
-    def monotone(self) -> bool:
-        return self.unit.change != "replace"
 
     def steps(self, rows: Rows, exponent: int) -> Vector:
         cells = len(self.categories)

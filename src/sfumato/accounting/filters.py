@@ -146,7 +146,7 @@ class PlanSum(Member):
     def add(self, event: Event, delta: Fraction) -> Member | None:
         after = super().add(event, delta)
         total = self.delta_spent + delta
-        return None if after is None or total > self.delta_limit else replace(after, delta_spent=total)  # type: ignore[call-arg]
+        return replace(after, delta_spent=total) if isinstance(after, PlanSum) and total <= self.delta_limit else None
 
     def backs(self, holds: Holds) -> bool:
         taken = sum((max(h.delta - sum(d for _, d in h.drawn), Fraction(0)) for h in holds), Fraction(0))
