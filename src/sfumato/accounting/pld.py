@@ -173,18 +173,20 @@ def _compose(parts: Several[Part], tilt: float) -> _Composed:
     last = min(math.ceil(high / step) + 1, sum(times * (law.first + law.p.size - 1) for law, times in parts))
     size = fft.next_fast_len(max(last - first + 1, 2), real=True)
     log_product: Any = np.zeros(size // 2 + 1, dtype=np.complex128)
-    doubt = np.zeros(size // 2 + 1)
+    doubt, log_cap = np.zeros(size // 2 + 1), np.zeros(size // 2 + 1)
     origin = 0
     for (law, times), (log_mass, _) in zip(parts, moments, strict=True):
         weights = law.p * np.exp(tilt * law.losses - log_mass)
         transform = fft.rfft(_wrapped(weights, size), size)
         magnitude = np.maximum(np.abs(transform), 1e-300)
         log_product += times * (np.log(magnitude) + 1j * np.angle(transform))
-        doubt += times * _round_off(weights, size, magnitude)
+        off = _round_off(weights, size)
+        doubt += times * (off / magnitude + 4 * _UNIT * (math.pi + np.abs(np.log(magnitude))))
+        log_cap += times * np.log(magnitude + off)  # no coefficient can be larger than that, true or computed
         origin += times * law.first
     product = np.exp(log_product)
     sums = np.roll(fft.irfft(product, size), (origin - first) % size)
-    wrong = np.minimum(np.abs(product) * np.expm1(np.minimum(doubt, 700.0)), 2.0)
+    wrong = np.minimum(np.abs(product) * np.expm1(np.minimum(doubt, 700.0)), 2 * np.exp(np.minimum(log_cap, 1.0)))
     worst = 2 * float(wrong.sum()) / size + 8 * math.log2(size) * _UNIT * float(np.sqrt(np.sum(sums * sums)))
     return _Composed(
         step,
@@ -198,11 +200,9 @@ def _compose(parts: Several[Part], tilt: float) -> _Composed:
     )
 
 
-def _round_off(weights: Floats, size: int, magnitude: Floats) -> Floats:
-    """Relative error of each coefficient: of the transform, in norm at most 8 log2(n) u sqrt(n) |w|, and of taking its
-    logarithm and angle."""
-    transform = 8 * math.log2(size) * _UNIT * math.sqrt(size) * float(np.sqrt(np.sum(weights * weights)))
-    return np.asarray(transform / magnitude + 4 * _UNIT * (math.pi + np.abs(np.log(magnitude))))
+def _round_off(weights: Floats, size: int) -> float:
+    """How far a coefficient of the transform may be off: in norm at most 8 log2(n) u sqrt(n) |w|."""
+    return 8 * math.log2(size) * _UNIT * math.sqrt(size) * float(np.sqrt(np.sum(weights * weights)))
 
 
 def _wrapped(weights: Floats, size: int) -> Floats:
@@ -230,7 +230,7 @@ def _moments(law: Lattice, tilt: float) -> tuple[float, float]:
 def _tilt(parts: Several[Part], log_delta: float) -> float:
     """Most of the way to the Chernoff-optimal tilt: far enough for the digits, not so far that rare large losses
     widen the window. Any tilt is valid, so a thinned law will do."""
-    parts = [(law.coarser(16).upper() if law.p.size > 1 << 14 else law, times) for law, times in parts]
+    parts = [(law.coarser(law.p.size >> 14).upper() if law.p.size > 1 << 15 else law, times) for law, times in parts]
 
     def bound(log_tilt: float) -> float:
         tilt = math.exp(log_tilt)
