@@ -6,7 +6,7 @@ from typing import NamedTuple
 
 
 class Interval(NamedTuple):
-    """lower <= the true value <= upper, both certified. As a float it is the upper end: the safe one to report."""
+    """lower <= the true value <= upper. As a float it is the upper end: the safe one to report."""
 
     lower: float
     upper: float

@@ -1,4 +1,4 @@
-"""Privacy loss on a lattice: certified discretisation from both sides.
+"""Privacy loss on a lattice: discretisation from both sides.
 
 A pair of laws (P, Q) has the privacy loss L = ln dP/dQ, and its hockey-stick curve is, with x = e^epsilon,
     H(x) = sup_S P(S) - x Q(S) = E_P[(1 - x e^-L)+]      convex in x, with slope -Q(L > ln x).
@@ -19,7 +19,9 @@ the true one. A lattice pair has a curve with kinks at the nodes x_i = e^(ih) on
           neighbours, which is the lower hull. A convex polygon from (0, 1) to 0 above 1 - x is the curve of a pair, and
           it lies below H: a lower bound, off by O(h^2) like the upper one.
 
-All masses are sums of positive terms with a relative error that `Cells.slack` bounds.
+In exact arithmetic these are proofs. In float64 the masses are off a little; `Cells.slack` is the relative error that
+is assumed of them and counted once per composition. It is an assumption, not proven: the upper masses are sums of
+positive terms, but wide cells and the lowered polygon are differences.
 """
 
 from __future__ import annotations
@@ -45,7 +47,7 @@ class Cells:
     infinite: float = 0.0  # P-mass at infinite loss
     above: float = 0.0  # bound on the P-mass beyond the last node: infinite for the upper side, nothing for the lower
     below: float = 0.0  # bound on the P-mass below the first: there for the upper side, nothing for the lower
-    slack: float = 1e-12  # relative error of the masses
+    slack: float = 1e-12  # relative error assumed of the masses
 
     def upper(self) -> Lattice:
         p = self.at.copy()
@@ -108,7 +110,9 @@ def _drop_concave(q: Floats, x: Floats) -> None:
             before[b] = a
         if a >= 0:
             after[a] = b
-        if b == q.size:  # it does not happen (the polygon ends at 0 from above), but would leave no bound
+        if (
+            b == q.size
+        ):  # rounding can leave a hair of negative mass at the right end: then there is no lower bound here
             q[:] = 0.0
             return
         share = (x[b] - x[i]) / (x[b] - x[a]) if a >= 0 else 0.0

@@ -1,12 +1,14 @@
 """Privacy-loss distributions: the tightest price of what was fixed in advance, known from both sides.
 
+Not used by ledgers yet.
+
 The loss of each mechanism is put on a lattice from above and from below (lattice.py), the losses are added up by
 Fourier transform, and (epsilon, delta) is read off the sum. Every error is bounded and taken in the safe direction:
 
   discretisation   from above and below, O(step^2) on either side
   round-off        of the transforms, bounded from the sizes of the coefficients (`_round_off`)
   wrap-around      the transform is circular: what lies outside the window is bounded by Chernoff
-  masses           the relative error of the lattice masses, once per composition
+  masses           the relative error assumed of the lattice masses (see lattice.py), once per composition
 
 The lattice law is tilted before the transform, p_k e^(tilt k step) / M (an Esscher transform), and the sum is tilted
 back: then small deltas lie where the transform has its digits, and errors are relative to delta.
