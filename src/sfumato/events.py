@@ -56,6 +56,19 @@ class Laplace(PureEvent):
     of that (such as rounding to a grid)."""
 
 
+@record("discrete-laplace/1")
+@dataclass(frozen=True, kw_only=True)
+class DiscreteLaplace(PureEvent):
+    """Independent integer noise, P(k) proportional to exp(-|k| epsilon / shift), on whole coordinates of which one unit
+    moves at most `shift` in L1."""
+
+    shift: int
+
+    def __post_init__(self) -> None:
+        super().__post_init__()
+        self._set("shift", checks.whole(self.shift, "shift"))
+
+
 @record("gaussian/1")
 @dataclass(frozen=True, kw_only=True)
 class Gaussian(_Leaf):
@@ -67,6 +80,49 @@ class Gaussian(_Leaf):
     def __post_init__(self) -> None:
         super().__post_init__()
         self._set("multiplier", checks.positive(self.multiplier, "multiplier"))
+
+
+@record("discrete-gaussian/1")
+@dataclass(frozen=True, kw_only=True)
+class DiscreteGaussian(_Leaf):
+    """Independent integer noise, P(k) proportional to exp(-k^2 / (2 variance)), on `coordinates` whole numbers that one
+    unit moves by a vector of squared length at most `shift_squared`."""
+
+    variance: Exact
+    shift_squared: int = 1
+    coordinates: int = 1
+
+    def __post_init__(self) -> None:
+        super().__post_init__()
+        self._set("variance", checks.positive(self.variance, "variance"))
+        self._set("shift_squared", checks.whole(self.shift_squared, "shift_squared"))
+        self._set("coordinates", checks.whole(self.coordinates, "coordinates"))
+
+
+@record("gaussian-mixture/1")
+@dataclass(frozen=True, kw_only=True)
+class GaussianMixture(_Leaf):
+    """Gaussian noise of standard deviation 1 over a unit whose influence is itself drawn at random: `shifts[i]` with
+    probability `weights[i]`. (Poisson sampling of a Gaussian is the mixture of 0 and 1/multiplier.)"""
+
+    shifts: tuple[Exact, ...]
+    weights: tuple[Exact, ...]
+
+    def __post_init__(self) -> None:
+        super().__post_init__()
+        for name in ("shifts", "weights"):
+            given = getattr(self, name)
+            if not isinstance(given, tuple | list) or not given:
+                raise checks.refuse(name, given, "a list of numbers")
+        shifts = tuple(checks.bound(each, "shifts") for each in self.shifts)
+        weights = tuple(checks.positive(each, "weights") for each in self.weights)
+        if min(shifts) < 0 or len(set(shifts)) < len(shifts) or not any(shifts):
+            raise checks.refuse("shifts", self.shifts, "different shifts, none below 0 and not all 0")
+        if len(weights) != len(shifts) or sum(weights) != 1:
+            raise checks.refuse("weights", self.weights, "a probability for each shift, together exactly 1")
+        order = sorted(range(len(shifts)), key=shifts.__getitem__)
+        self._set("shifts", tuple(shifts[i] for i in order))
+        self._set("weights", tuple(weights[i] for i in order))
 
 
 @record("randomized-response/1")
@@ -143,6 +199,103 @@ class Poisson(Event):
         if rate > 1:
             raise checks.refuse("rate", self.rate, "a probability above 0, at most 1")
         object.__setattr__(self, "rate", rate)
+
+    @property
+    def relation(self) -> Relation:
+        return self.event.relation
+
+
+@record("without-replacement/1")
+@dataclass(frozen=True)
+class WithoutReplacement(Event):
+    """A sample of exactly `sample` out of `population` units, drawn uniformly; then the event happens on the sample.
+
+    The neighbours replace one unit: the size of the data is public."""
+
+    event: Event
+    sample: int
+    population: int
+
+    def __post_init__(self) -> None:
+        checks.instance(self.event, Event, "event", "an event")
+        if self.event.relation != "replace":
+            raise checks.refuse("event", self.event, "an event between data sets of one size: relation 'replace'")
+        checks.whole(self.population, "population")
+        checks.whole(self.sample, "sample", most=self.population)
+
+    @property
+    def relation(self) -> Relation:
+        return "replace"
+
+
+@record("random-allocation/1")
+@dataclass(frozen=True)
+class RandomAllocation(Event):
+    """The event happens `steps` times; every unit takes part in exactly `picks` of them, drawn uniformly and anew for
+    each unit (one pass over data dealt out at random: balls in bins)."""
+
+    event: Event
+    steps: int
+    picks: int = 1
+
+    def __post_init__(self) -> None:
+        checks.instance(self.event, Event, "event", "an event")
+        if self.event.relation == "replace":
+            raise checks.refuse("event", self.event, "an add-remove or zero-out event")
+        checks.whole(self.steps, "steps")
+        checks.whole(self.picks, "picks", most=self.steps)
+
+    @property
+    def relation(self) -> Relation:
+        return self.event.relation
+
+
+@record("shuffled/1")
+@dataclass(frozen=True)
+class Shuffled(Event):
+    """Each of `users` sends one report through the local, epsilon-DP event; only the shuffled reports are seen."""
+
+    event: Event
+    users: int
+
+    def __post_init__(self) -> None:
+        if not isinstance(self.event, PureEvent) or self.event.relation != "replace":
+            raise checks.refuse("event", self.event, "a local event with a pure epsilon and relation 'replace'")
+        checks.whole(self.users, "users")
+
+    @property
+    def relation(self) -> Relation:
+        return "replace"
+
+
+@record("best-of/1")
+@dataclass(frozen=True)
+class BestOf(Event):
+    """The event is tried a random number of times and the best of the answers is released, the others never.
+
+    The number of tries is drawn from the truncated negative binomial law with `shape` > -1 and stopping probability
+    `stop` (shape 1: geometric, shape 0: logarithmic), or, with shape None, from a Poisson law of mean `mean`."""
+
+    event: Event
+    shape: Exact = None
+    stop: Exact = None
+    mean: Exact = None
+
+    def __post_init__(self) -> None:
+        checks.instance(self.event, Event, "event", "an event")
+        if (self.mean is None) == (self.shape is None) or (self.shape is None) != (self.stop is None):
+            raise ArgumentError("tries are drawn by shape and stop (negative binomial) or by mean (Poisson): give one.")
+        if self.mean is not None:
+            object.__setattr__(self, "mean", checks.positive(self.mean, "mean"))
+            return
+        shape = checks.bound(self.shape, "shape")
+        if shape <= -1:
+            raise checks.refuse("shape", self.shape, "a number above -1")
+        stop = checks.positive(self.stop, "stop")
+        if stop >= 1:
+            raise checks.refuse("stop", self.stop, "a probability above 0 and below 1")
+        object.__setattr__(self, "shape", shape)
+        object.__setattr__(self, "stop", stop)
 
     @property
     def relation(self) -> Relation:
