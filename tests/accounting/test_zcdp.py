@@ -8,7 +8,7 @@ from typing import Any
 
 import mpmath as mp
 import pytest
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from sfumato import events
@@ -151,3 +151,49 @@ def test_rho_bounds_the_renyi_divergence_at_every_order(epsilon: float, order: f
         for t in [mp.mpf(k) / 50 * e for k in range(1, 50)]:
             b = (1 - mp.exp(t - e)) / (mp.exp(t) - mp.exp(t - e))
             assert renyi([b * mp.exp(t), (1 - b) * mp.exp(t - e)], [b, 1 - b], a) <= a * rho.numerator / rho.denominator
+
+
+def test_discrete_noise() -> None:
+    assert zcdp.rho(events.DiscreteGaussian(variance=4)) == Fraction(1, 8)
+    assert zcdp.rho(events.DiscreteGaussian(variance=4, shift_squared=9, coordinates=3)) == Fraction(9, 8)
+    assert zcdp.rho(events.DiscreteLaplace(epsilon=1, shift=3)) == Fraction(1, 2)
+
+
+def reference_delta(rho: Fraction, epsilon: Any) -> Any:
+    """ln delta, the least over all orders, by golden section."""
+    r, low, high = mp.mpf(rho.numerator) / rho.denominator, mp.mpf(-40), mp.mpf(40)
+
+    def at(log_less: Any) -> Any:
+        less = mp.exp(log_less)
+        return less * ((1 + less) * r - epsilon) - mp.log1p(less) + less * mp.log(less / (1 + less))
+
+    golden = (mp.sqrt(5) - 1) / 2
+    for _ in range(90):
+        a, b = high - golden * (high - low), low + golden * (high - low)
+        low, high = (low, b) if at(a) < at(b) else (a, high)
+    return at((low + high) / 2)
+
+
+@settings(derandomize=True, deadline=None, max_examples=30)
+@given(st.floats(-8, 3), st.floats(-60, -0.5), st.sampled_from(["0", "0.01", "1", "30"]))
+def test_delta_is_tight_and_the_inverse_of_epsilon(log_rho: float, log_delta: float, other: str) -> None:
+    rho, delta = Fraction(repr(10.0**log_rho)), Fraction(repr(10.0**log_delta))
+    epsilon, variation = zcdp.epsilon(rho, delta), math.sqrt(-math.expm1(-float(rho)))
+    if epsilon > 1e-6 and variation > delta:
+        assert zcdp.delta(rho, epsilon) == pytest.approx(float(delta), rel=1e-5)
+    ours = zcdp.delta(rho, Fraction(other))
+    with mp.workdps(30):
+        true = mp.exp(reference_delta(rho, mp.mpf(other)))
+        if ours < 0.999999 * variation:
+            assert ours >= min(true, 1)
+        assert ours <= true * (1 + mp.mpf("1e-6")) + mp.mpf(10) ** -300
+
+
+def test_delta_at_the_ends() -> None:
+    assert zcdp.delta(Fraction(1), Fraction(0)) <= math.sqrt(1 - math.exp(-1)) * (1 + 1e-9)
+    assert zcdp.delta(Fraction(10**6), Fraction(1)) == 1
+    assert 0 < zcdp.delta(Fraction(1, 10**9), Fraction(10**4)) < 1e-300
+    from sfumato.accounting import gdp
+
+    for rho, epsilon in ((0.1, 1.0), (0.5, 3.0), (2.0, 8.0)):  # a Gaussian of that rho stays below
+        assert gdp.delta(math.sqrt(2 * rho), epsilon) <= zcdp.delta(Fraction(repr(rho)), Fraction(repr(epsilon)))

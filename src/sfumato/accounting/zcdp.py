@@ -9,8 +9,8 @@ from functools import lru_cache
 from scipy import optimize
 
 from ..errors import UnsupportedEventError
-from ..events import Event, Exponential, Gaussian, PureEvent, ZeroConcentrated
-from ..exact import float_above
+from ..events import DiscreteGaussian, Event, Exponential, Gaussian, PureEvent, ZeroConcentrated
+from ..exact import float_above, float_below
 from .composition import total
 
 _UP = 1 + 1e-12  # covers the rounding of a dozen float64 operations
@@ -28,6 +28,8 @@ def _one(event: Event) -> Fraction:
         return event.epsilon**2 / 2  # Bun and Steinke 2016, Proposition 1.4
     if isinstance(event, Gaussian):
         return 1 / (2 * event.multiplier**2)
+    if isinstance(event, DiscreteGaussian):
+        return event.shift_squared / (2 * event.variance)  # Canonne, Kamath and Steinke 2020, Theorem 14
     if isinstance(event, ZeroConcentrated):
         return event.rho
     raise UnsupportedEventError(
@@ -52,6 +54,27 @@ def epsilon(size: Fraction, delta: Fraction) -> Fraction:
     best = optimize.minimize_scalar(at, bounds=(-30, 30), method="bounded", options={"xatol": 1e-10})
     value = at(float(best.x))
     return Fraction(max(0.0, value + abs(value) * (_UP - 1) + 1e-14))
+
+
+@lru_cache(maxsize=1024)
+def delta(size: Fraction, epsilon: Fraction) -> float:
+    """The delta of rho-zCDP at epsilon >= 0: Canonne, Kamath and Steinke 2020, Proposition 12, the other way round.
+
+    At order alpha, ln delta = (alpha - 1)(alpha rho - epsilon) - ln alpha + (alpha - 1) ln(1 - 1/alpha). Each order is
+    valid, and so is total variation, sqrt(1 - e^-rho) at most (Bretagnolle and Huber 1979): it covers large deltas.
+    """
+    whole, limit = float_above(size), float_below(epsilon)
+
+    def at(log_order: float) -> float:
+        less = math.exp(log_order)
+        order = 1 + less
+        value = less * (order * whole - limit) - math.log(order) + less * math.log1p(-1 / order)
+        return value + 1e-14 * (less * (order * whole + limit) + math.log(order) + 1)
+
+    top = math.log((limit + 1) / whole + 2)  # convex in alpha; its slope rho (2 alpha - 1) - epsilon + ... is > 0 there
+    best = optimize.minimize_scalar(at, bounds=(-30, top), method="bounded", options={"xatol": 1e-9})
+    log_variation = 0.5 * math.log(-math.expm1(-whole))
+    return min(1.0, math.nextafter(math.exp(min(at(float(best.x)), log_variation)) * _UP, 1))
 
 
 @lru_cache(maxsize=1024)
