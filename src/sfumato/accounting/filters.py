@@ -1,212 +1,192 @@
 """Privacy filters: when may one more release, chosen after seeing the earlier ones, still be paid for.
 
-A budget fixes at birth a short list of members. Each member is a composition that is proven for adaptively chosen
-parameters, with its own share of delta:
+A budget fixes the members of its account and their shares of delta (budget.py, members.py). A spend passes if some
+member still has room; a member that runs out, or cannot price an event, is closed for good.
 
-    pure          exact sum of epsilons                       (basic composition; Rogers et al. 2016)
-    sum           sums of each plan's own (epsilon, delta)    (the same, with the deltas summed within the share)
-    concentrated  sum of rho, rho_max from the share          (Feldman and Zrnic 2021; Whitehouse et al. 2023)
+Claim: the whole interaction is (epsilon, delta)-DP with delta = the limit of failures + the sum of the shares. Sketch:
+the first member open at the end is a function of the transcript, so the transcripts split by it; on each piece that
+member's own filter theorem bounds the privacy loss but for its share; events fail together with probability at most
+their limit, whichever member is open. The proof, with the two rules below, is in filters.proof.md.
 
-A spend passes if some member still has room; a member that runs out, or cannot price an event, is closed for good.
-Claim: the whole interaction is (epsilon, delta)-DP with delta the sum of the shares. Sketch: the last open member is a
-function of the transcript, so the transcripts split by it; on each piece that member's own filter theorem bounds the
-privacy loss but for its share of delta, and the shares add up.
+The first release. Before anything was released there is no transcript to split, and whatever is decided depends on no
+data. So a fresh account that would refuse its first release takes it if *one* member with the whole of delta has room,
+and has only this member from then on: a plan calibrated to (1, 1e-6) fits a budget of (1, 1e-6).
+
+Raising a limit, or changing members, opens the next version of the account; see `Filter.raised`.
 """
 
 from __future__ import annotations
 
-from abc import ABC, abstractmethod
-from collections.abc import Sequence
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, replace
 from fractions import Fraction
-from typing import Any
 
-from .. import checks, exact
-from ..checks import Exact
-from ..errors import ArgumentError, BudgetError, UnsupportedEventError
-from ..events import Approximate, Event, Pure, ZeroConcentrated
-from ..record import record
-from ..units import Relation
-from . import approximate, pure, zcdp
+from ..errors import BudgetError, UnsupportedEventError
+from ..events import Event
+from . import gdp
+from .budget import Budget, HalvesBudget, fresh_part
+from .members import (
+    AdaptiveSum,
+    Concentrated,
+    GaussianSum,
+    Hold,
+    Holds,
+    Member,
+    PlanSum,
+    PureSum,
+    RenyiOrder,
+    fully_adaptive,
+    still_open,
+)
 
+__all__ = [
+    "AdaptiveSum",
+    "Budget",
+    "Concentrated",
+    "Filter",
+    "GaussianSum",
+    "HalvesBudget",
+    "Hold",
+    "Holds",
+    "Member",
+    "PlanSum",
+    "PureSum",
+    "RenyiOrder",
+    "fresh_part",
+    "fully_adaptive",
+]
 
-@record("budget/1")
-@dataclass(frozen=True)
-class Budget:
-    """What may be spent in all: epsilon, or (epsilon, delta), or rho. Give epsilon (with or without delta), or rho."""
-
-    epsilon: Exact = None
-    delta: Exact = Fraction(0)
-    rho: Exact = None
-
-    def __post_init__(self) -> None:
-        if (self.epsilon is None) == (self.rho is None):
-            raise ArgumentError("a budget is either epsilon (with delta, or without) or rho: give one of the two.")
-        object.__setattr__(self, "delta", checks.delta(self.delta, zero=True))
-        if self.epsilon is not None:
-            object.__setattr__(self, "epsilon", checks.epsilon(self.epsilon))
-        else:
-            object.__setattr__(self, "rho", checks.positive(self.rho, "rho"))
-            if self.delta:
-                raise checks.refuse("delta", self.delta, "no delta with rho: rho holds for every delta")
-
-    def event(self, relation: Relation) -> Event:
-        """The whole budget, as one event."""
-        if self.rho is not None:
-            return ZeroConcentrated(rho=self.rho, relation=relation)
-        if self.delta:
-            return Approximate(epsilon=self.epsilon, delta=self.delta, relation=relation)
-        return Pure(epsilon=self.epsilon, relation=relation)
-
-    def members(self) -> tuple[Member, ...]:
-        if self.rho is not None:
-            return (Concentrated(limit=self.rho),)
-        if not self.delta:
-            return (PureSum(limit=self.epsilon),)
-        share = self.delta / 2
-        rho = zcdp.largest_rho(self.epsilon, share)
-        sums = (PlanSum(limit=self.epsilon, delta_limit=share),)
-        return (*sums, Concentrated(limit=rho)) if rho > 0 else sums
-
-    def __str__(self) -> str:
-        if self.rho is not None:
-            return f"rho = {float(self.rho):g}"
-        return f"epsilon = {float(self.epsilon):g}" + (f", delta = {float(self.delta):g}" if self.delta else "")
-
-
-@dataclass(frozen=True)
-class Hold:
-    """Room set aside for long work, and what was drawn from it so far."""
-
-    event: Event
-    delta: Fraction
-    drawn: tuple[tuple[Event, Fraction], ...] = ()
-
-
-Holds = Sequence[Hold]
-
-
-@dataclass(frozen=True, kw_only=True)
-class Member(ABC):
-    """One composition with a limit. `add` gives the state after one more event, or None if it closes the member."""
-
-    limit: Fraction
-    spent: Fraction = Fraction(0)
-
-    currency = ""
-
-    @abstractmethod
-    def price(self, event: Event, delta: Fraction) -> Fraction:
-        """What the event costs this member."""
-
-    def add(self, event: Event, delta: Fraction) -> Member | None:
-        try:
-            price = self.price(event, delta)
-        except UnsupportedEventError:
-            return None
-        if not isinstance(delta, int | Fraction) or price < 0 or delta < 0:
-            raise BudgetError("a release cannot cost less than nothing: its event is broken")
-        total = exact.short_above(self.spent + price)
-        return replace(self, spent=total) if total <= self.limit else None
-
-    def backs(self, holds: Holds) -> bool:
-        """Is there room for all that is held and not drawn yet?"""
-        taken = Fraction(0)
-        try:
-            for hold in holds:
-                drawn = sum((self.price(*part) for part in hold.drawn), Fraction(0))
-                taken += max(self.price(hold.event, hold.delta) - drawn, Fraction(0))
-        except UnsupportedEventError:
-            return False
-        return self.spent + taken <= self.limit
-
-    @property
-    def left(self) -> Fraction:
-        return self.limit - self.spent
-
-
-@dataclass(frozen=True, kw_only=True)
-class PureSum(Member):
-    currency = "epsilon"
-
-    def price(self, event: Event, delta: Fraction) -> Fraction:
-        return pure.epsilon(event)
-
-
-@dataclass(frozen=True, kw_only=True)
-class PlanSum(Member):
-    delta_limit: Fraction
-    delta_spent: Fraction = Fraction(0)
-
-    currency = "epsilon"
-
-    def price(self, event: Event, delta: Fraction) -> Fraction:
-        return approximate.epsilon(event, delta)
-
-    def add(self, event: Event, delta: Fraction) -> Member | None:
-        after = super().add(event, delta)
-        total = self.delta_spent + delta
-        return replace(after, delta_spent=total) if isinstance(after, PlanSum) and total <= self.delta_limit else None
-
-    def backs(self, holds: Holds) -> bool:
-        taken = sum((max(h.delta - sum(d for _, d in h.drawn), Fraction(0)) for h in holds), Fraction(0))
-        return super().backs(holds) and self.delta_spent + taken <= self.delta_limit
-
-
-@dataclass(frozen=True, kw_only=True)
-class Concentrated(Member):
-    currency = "rho"
-
-    def price(self, event: Event, delta: Fraction) -> Fraction:
-        return zcdp.rho(event)
+Past = tuple[Event, Fraction]
+_NOTHING = Fraction(0)
 
 
 @dataclass(frozen=True)
 class Filter:
-    """A budget and the members that are still open. A value: spending gives the next one."""
+    """A budget and the members that are still open. A value: spending gives the next one.
+
+    Its size does not depend on how much was spent: `count` releases are remembered as one total per member.
+    """
 
     budget: Budget
     open: tuple[Member, ...]
+    count: int = 0
+    version: int = 1
+    shared: Fraction = _NOTHING  # the delta that members besides the plans have taken, in all versions
 
     @classmethod
     def of(cls, budget: Budget) -> Filter:
-        return cls(budget, budget.members())
+        return cls(budget, budget.members(), shared=budget.others())
 
     def spend(self, event: Event, delta: Fraction, holds: Holds = ()) -> Filter:
         """The filter after the event; refused with what was asked, what was spent and what is left.
 
         Some member that stays open must have room for everything that others hold: what is held can be drawn.
         """
-        after = tuple(m for m in (member.add(event, delta) for member in self.open) if m is not None)
-        if not after or (holds and not any(member.backs(holds) for member in after)):
-            raise BudgetError(self._refusal(event, delta) + ("\nRoom is held for long work." if holds else ""))
-        return Filter(self.budget, after)
+        shape, members = self._fitting(event, delta, holds)
+        return replace(shape, open=members, count=self.count + 1)
 
     def fits(self, event: Event, delta: Fraction) -> bool:
-        return any(member.add(event, delta) is not None for member in self.open)
+        return any(still_open(shape.open, event, delta) for shape in self._shapes())
+
+    def shaped(self, event: Event, delta: Fraction, holds: Holds = ()) -> Filter:
+        """The filter as it is before the event is spent: itself, or, on a fresh account, with the members that the
+        first release asks for. A ledger keeps this one when it sets room aside."""
+        return self._fitting(event, delta, holds)[0]
+
+    def _fitting(self, event: Event, delta: Fraction, holds: Holds) -> tuple[Filter, tuple[Member, ...]]:
+        for shape in self._shapes():
+            members = still_open(shape.open, event, delta)
+            if members and (not holds or any(member.backs(holds) for member in members)):
+                return shape, members
+        raise BudgetError(self._refusal(event, delta) + ("\nRoom is held for long work." if holds else ""))
+
+    def _shapes(self) -> Iterator[Filter]:
+        yield self
+        whole = self.budget.failures + self.budget.others()
+        if self.count or self.version > 1 or not whole:
+            return
+        yield Filter.of(self.budget)
+        epsilon = self.budget.epsilon
+        yield replace(self, open=(PlanSum(limit=epsilon, delta_limit=whole),), shared=_NOTHING)
+        yield replace(self, open=(GaussianSum(limit=1 / gdp.least_multiplier(epsilon, whole) ** 2),), shared=whole)
+
+    def raised(self, budget: Budget, past: Iterable[Past]) -> Filter:
+        """The next version of the account, k, under another budget. `past` is every release so far, from the ledger.
+
+        The promise from now on is the new budget, over everything before and after. Its members start from the whole
+        past and get fresh shares of delta, the k-th: 6/(pi k)^2 of what the new budget gives them, since the raise was
+        decided after seeing answers. The failures of events are the same ones as before and need no fresh share; the
+        plans' sum goes on if it is still open.
+        """
+        version, releases = self.version + 1, tuple(past)
+        if len(releases) != self.count:
+            raise BudgetError(f"the past has {len(releases)} releases and this account has spent {self.count}")
+        if (budget.rho is None) != (self.budget.rho is None) or not _larger(budget, self.budget):
+            raise BudgetError(f"a budget of {self.budget} can be raised, not lowered or exchanged, to {budget}")
+        failures = max([budget.failures, *(member.delta_limit for member in self.open)])
+        fresh, taken = budget.others(version), failures + self.shared
+        if fresh + taken > budget.delta:
+            raise BudgetError(
+                f"raising takes a fresh share of delta, {_digits(fresh)} here, and {_digits(taken)} is taken already: "
+                f"give the new budget a larger delta than {_digits(budget.delta)}. (An account opened with "
+                "raisable=True keeps enough back.)"
+            )
+        members = tuple(self._next(budget.members(version), failures, releases))
+        if not members:
+            raise BudgetError(f"what was spent already does not fit a budget of {budget}: raise it further")
+        return Filter(budget, members, self.count, version, self.shared + fresh)
+
+    def _next(self, members: tuple[Member, ...], failures: Fraction, past: tuple[Past, ...]) -> Iterator[Member]:
+        failed = max((member.delta_spent for member in self.open), default=_NOTHING)
+        sums = next((member for member in self.open if isinstance(member, PlanSum | PureSum)), None)
+        for member in members:
+            at = replace(member, delta_limit=failures, delta_spent=failed) if failures else member
+            if sums is not None and isinstance(member, PlanSum | PureSum):
+                started: Member | None = replace(at, spent=sums.spent) if sums.spent <= at.limit else None
+            elif member.by_plan and not any(old.by_plan for old in self.open):
+                started = None  # plans failed uncounted since the last such member closed
+            else:
+                started = _replayed(at, past)
+            if started is not None:
+                yield started
 
     def _refusal(self, event: Event, delta: Fraction) -> str:
         lines = []
         for member in self.open:
             try:
-                price: Any = member.price(event, delta)
+                price, failure = member.price(event, delta), member.failure(event, delta)
             except UnsupportedEventError as problem:
                 lines.append(str(problem))
                 continue
             line = (
                 f"{member.currency}: asked {_digits(price)}, spent {_digits(member.spent)}, left {_digits(member.left)}"
             )
-            if isinstance(member, PlanSum):
-                left = member.delta_limit - member.delta_spent
-                line += f"; delta: asked {_digits(delta)}, left {_digits(left)}"
-                if delta > left:
-                    line += f" (of the account's {_digits(self.budget.delta)}, half is set aside for the rho gauge)"
+            left = member.delta_limit - member.delta_spent
+            if isinstance(member, PlanSum) or failure > left:
+                line += f"; delta: asked {_digits(failure)}, left {_digits(left)}"
+                if failure > left:
+                    line += f" (of the account's {_digits(self.budget.delta)}, the rest is set aside for other gauges)"
             lines.append(line)
         return (
             f"The budget of {self.budget} does not cover this release; nothing was charged.\n  "
             + "\n  ".join(lines)
             + "\nFix: ask for less (a smaller epsilon or delta), or have the budget raised."
         )
+
+
+def _replayed(member: Member, past: tuple[Past, ...]) -> Member | None:
+    """The member after the whole past. Its failures were counted when they happened."""
+    failed = member.delta_spent
+    state: Member | None = replace(member, delta_spent=_NOTHING)
+    for event, delta in past:
+        state = state.add(event, delta) if state is not None else None
+    return None if state is None else replace(state, delta_spent=failed)
+
+
+def _larger(new: Budget, old: Budget) -> bool:
+    if old.rho is not None:
+        return bool(new.rho >= old.rho)
+    return bool(new.epsilon >= old.epsilon and new.delta >= old.delta)
 
 
 def _digits(value: Fraction) -> str:

@@ -96,7 +96,9 @@ class MemoryLedger:
             self._after(accounts, plan.unit, plan.event, plan.delta)
             receipt = self._enter(accounts, plan, data, grade, note, "held", "trusted loop")
             for name in accounts:
-                self._account(name).held[receipt.id] = Hold(plan.event, plan.delta)
+                account = self._account(name)
+                account.filter = account.filter.shaped(plan.event, plan.delta, list(account.held.values()))
+                account.held[receipt.id] = Hold(plan.event, plan.delta)
             return receipt
 
     def draw(self, receipt: Receipt, event: Event, delta: Fraction) -> None:
@@ -120,11 +122,17 @@ class MemoryLedger:
 
     def left(self, account: str) -> str:
         with self._lock:
-            parts = [
-                f"{float(g.limit - g.spent):.6g} of {float(g.limit):.6g} {g.currency} left" for g in self.spent(account)
-            ]
+            first, *others = self.spent(account)
+            text = f"{float(first.limit - first.spent):.6g} of {float(first.limit):.6g} {first.currency} left"
+            if others:
+                text += f" (or {len(others)} other gauge{'s' if len(others) > 1 else ''}: see ledger.spent)"
             holds = len(self._account(account).held)
-            return " or ".join(parts) + (f", {holds} hold(s) open" if holds else "")
+            return text + (f", {holds} hold(s) open" if holds else "")
+
+    def room(self, account: str) -> Room:
+        """What the account would still accept: `calibrate(..., account=ledger.room("patients"))`."""
+        self._account(account)
+        return Room(self, account)
 
     def unlock(self, account: str, reason: str) -> None:
         """An officer has looked at the failures and found them harmless."""
@@ -190,3 +198,20 @@ class MemoryLedger:
         if entry is None or entry.receipt != receipt:
             raise ReceiptError("this ledger did not write that receipt")
         return entry
+
+
+@dataclass(frozen=True)
+class Room:
+    """An account, to be asked whether an event would fit. Asking costs nothing."""
+
+    _ledger: MemoryLedger
+    _account: str
+
+    def fits(self, event: Event, delta: Fraction) -> bool:
+        with self._ledger._lock:
+            account = self._ledger._account(self._account)
+            try:
+                account.filter.spend(event, delta, list(account.held.values()))
+            except BudgetError:
+                return False
+            return True
