@@ -18,5 +18,11 @@ class Interval(NamedTuple):
     def width(self) -> float:
         return self.upper - self.lower
 
+    def both(self, other: Interval) -> Interval:
+        """What is known when both intervals hold; should rounding let them miss each other by a hair, the upper end
+        counts."""
+        upper = min(self.upper, other.upper)
+        return Interval(min(max(self.lower, other.lower), upper), upper)
+
     def __str__(self) -> str:
         return f"{self.upper:.6g} (at least {self.lower:.6g})"
