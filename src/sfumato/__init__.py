@@ -6,11 +6,16 @@ from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
-    from . import bounds, mechanisms, schema
+    from . import bounds, events, mechanisms, schema
+    from .accounting.calibrate import calibrate
+    from .accounting.compare import compare
     from .accounting.filters import Budget
+    from .accounting.price import delta, epsilon
+    from .accounting.tradeoff import tradeoff
     from .combine import partition, repeat, reserve, sequence
     from .curator import Curator, Private
     from .ledger import MemoryLedger
+    from .report.explain import explain
     from .schema import Schema
     from .units import Unit
 
@@ -24,12 +29,19 @@ __all__ = [
     "Schema",
     "Unit",
     "bounds",
+    "calibrate",
+    "compare",
+    "delta",
+    "epsilon",
+    "events",
+    "explain",
     "mechanisms",
     "partition",
     "repeat",
     "reserve",
     "schema",
     "sequence",
+    "tradeoff",
 ]
 
 _HOMES = {
@@ -39,10 +51,16 @@ _HOMES = {
     "Private": "curator",
     "Schema": "schema",
     "Unit": "units",
+    "calibrate": "accounting.calibrate",
+    "compare": "accounting.compare",
+    "delta": "accounting.price",
+    "epsilon": "accounting.price",
+    "explain": "report.explain",
     "partition": "combine",
     "repeat": "combine",
     "reserve": "combine",
     "sequence": "combine",
+    "tradeoff": "accounting.tradeoff",
 }
 
 

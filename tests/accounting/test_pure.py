@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from fractions import Fraction
 
+import mpmath
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
@@ -68,3 +69,20 @@ def test_a_sequence_is_the_sum_and_a_partition_the_largest_or_two(parts: list[Fr
 def test_composites_nest() -> None:
     inner = Partition("w", (Repeat(Laplace(epsilon=0.5), 3), Sequence((Laplace(epsilon=1), Laplace(epsilon=1)))))
     assert pure.epsilon(Repeat(Sequence((inner, Laplace(epsilon=0.25))), 2)) == Fraction(9, 2)
+
+
+def test_sampling_and_shuffling_keep_a_pure_epsilon() -> None:
+    for rate, size in ((0.1, 1), (0.5, 0.01), (1e-6, 5), (1e-3, 600), (0.3, 499)):
+        found = pure.epsilon(events.Poisson(Laplace(epsilon=size), rate))
+        truth = mpmath.log1p(
+            mpmath.mpf(Fraction(repr(rate)).numerator)
+            / Fraction(repr(rate)).denominator
+            * mpmath.expm1(mpmath.mpf(repr(size)))
+        )
+        assert truth <= found <= truth * (1 + mpmath.mpf(10) ** -13)
+        assert pure.epsilon(events.Poisson(Laplace(epsilon=size), 1)) == Fraction(repr(size))
+    swap = Laplace(epsilon=1, relation="replace")
+    assert pure.epsilon(events.WithoutReplacement(swap, 10, 100)) == pure.epsilon(events.Poisson(Pure(epsilon=1), 0.1))
+    assert pure.epsilon(events.Shuffled(swap, 100)) == 1
+    with pytest.raises(UnsupportedEventError):
+        pure.epsilon(events.Poisson(events.Gaussian(multiplier=1), 0.1))

@@ -42,6 +42,7 @@ MAY_IMPORT: dict[str, set[str]] = {
     "curator": {
         "plan", "release", "noise", "rows", "schema", "units", "accounting", "record", "checks", "errors"
     },
+    "report": _BELOW_PLAN | {"plan", "combine", "mechanisms", "ledger", "release"},
     "audit": ANYTHING,
     "demo": ANYTHING,
     "__init__": ANYTHING,
@@ -59,6 +60,7 @@ THIRD_PARTY: dict[str, set[str]] = {
     "bounds": {"numpy"},
     "combine": {"numpy"},
     "mechanisms": {"numpy"},
+    "report": {"numpy", "matplotlib"},
     "audit": {"numpy", "scipy"},
     "demo": {"numpy"},
 }

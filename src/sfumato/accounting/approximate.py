@@ -1,11 +1,11 @@
-"""(epsilon, delta): the price of an event that was fixed in advance, at a given delta.
+"""(epsilon, delta): the price of a plan that was fixed in advance, at a given delta. What ledgers charge.
 
-The event is summed up in four currencies that each add under composition: the epsilons of its pure parts, the mu^2 of
-its Gaussian parts, the rho of parts known by rho only, and the deltas of parts known by (epsilon, delta) only. Two
-sound prices follow, and the smaller one counts:
-    basic         pure epsilons + the Gaussians' exact curve at what is left of delta
-    concentrated  everything as zCDP, converted once
-(In parallel the dearest part counts in each currency on its own, which is at least what any one part costs.)
+One pure or Gaussian mechanism has an exact price, and it comes back as the decimal that it was calibrated to. Else the
+least of these counts:
+    basic          the pure epsilons + the Gaussians' exact curve at what is left of delta, in exact sums
+                   (In parallel the dearest part counts in each currency on its own, at least what any one part costs.)
+    concentrated   everything as zCDP, converted once
+    tight          the price of price.py: privacy loss, Renyi divergence, theorems for sampling and shuffling
 """
 
 from __future__ import annotations
@@ -14,7 +14,7 @@ from fractions import Fraction
 
 from ..errors import UnsupportedEventError
 from ..events import Approximate, Event, Gaussian, PureEvent, ZeroConcentrated
-from . import gdp, zcdp
+from . import gdp, price, zcdp
 from .composition import total
 
 _NOTHING = Fraction(0)
@@ -22,6 +22,23 @@ _NOTHING = Fraction(0)
 
 def epsilon(event: Event, delta: Fraction) -> Fraction:
     """The epsilon of the event at `delta`, exact or rounded up."""
+    try:
+        simple = _by_sums(event, delta)
+    except UnsupportedEventError:
+        if delta <= 0:
+            raise
+        return Fraction(price.epsilon(event, delta=delta).upper)
+    if delta <= 0 or isinstance(event, Gaussian | PureEvent | Approximate):
+        return simple
+    try:
+        return min(simple, Fraction(price.epsilon(event, delta=delta).upper))
+    except UnsupportedEventError:
+        return simple
+
+
+def _by_sums(event: Event, delta: Fraction) -> Fraction:
+    if isinstance(event, Gaussian) and delta > 0:
+        return gdp.least_epsilon(1 / event.multiplier**2, delta)
     sure, mu_squared, rho = total(event, _epsilon), total(event, _mu_squared), total(event, _rho)
     own = total(event, _delta)
     left = delta - own

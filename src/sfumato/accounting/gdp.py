@@ -86,8 +86,10 @@ def least_epsilon(mu_squared: Fraction, target: Fraction) -> Fraction:
 
     start = float(mu) ** 2 / 2 + float(mu) * math.sqrt(-2 * wanted)
     root = math.exp(_root(excess, math.log(start), 0.5))
-    # A short decimal first: noise that was calibrated to epsilon = 0.8 is priced 0.8, not a hair above.
+    # A short decimal: noise that was calibrated to epsilon = 0.8 is priced 0.8, not a hair above.
     short = Fraction(f"{root:.11g}")
+    if short < root * (1 - 1e-13):
+        short = Fraction(f"{root * (1 + 5e-12):.11g}")  # the next one up
     return _outward(short, lambda epsilon: _holds(mu, epsilon, target), Fraction(1, 10**11))
 
 

@@ -1,0 +1,156 @@
+"""What an event costs: the least of all sound prices, known from both sides.
+
+    sf.epsilon(event, delta=1e-6)     sf.delta(event, epsilon=1)
+
+What was fixed in advance is priced by its privacy loss (pld.py), which is tight. A mechanism without a
+privacy-loss distribution (random allocation, tuning, anything known by rho alone) is priced by its own theorem at a
+share of delta and then composed with the rest as an (epsilon, delta) event; or everything is priced by Rényi
+divergence; the least counts. What no accountant can price is refused, with the reasons.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Iterator
+from contextlib import suppress
+from fractions import Fraction
+from typing import Any
+
+from .. import checks, exact
+from ..errors import UnsupportedEventError
+from ..events import (
+    Approximate,
+    BestOf,
+    Event,
+    Poisson,
+    RandomAllocation,
+    Shuffled,
+    WithoutReplacement,
+    ZeroConcentrated,
+)
+from . import pld, pure, renyi, tuning, zcdp
+from .amplify import allocation, sampling, shuffle
+from .composition import leaves, mapped
+from .interval import Interval
+
+Way = Callable[[], Interval]
+
+_WIDE = 0.02
+
+
+def epsilon(event: Event, *, delta: Any = 0, accuracy: float = pld.ACCURACY) -> Interval:
+    """The least epsilon at which the event is (epsilon, delta)-DP, from both sides; float() of it is the upper end.
+
+    accuracy  the width that is aimed at, relative where epsilon is above 1
+    """
+    checks.instance(event, Event, "event", "an event, such as Gaussian(multiplier=1)")
+    target = checks.delta(delta, zero=True)
+    if not target:
+        sure = pure.epsilon(event)  # the worst losses add up, and are reached
+        return Interval(exact.float_below(sure * (1 - Fraction(1, 10**13))), exact.float_above(sure))
+    if type(event) in _THEOREMS:
+        return _own(event, target)
+    return _least(event, _epsilons(event, target, accuracy), lambda: pld.epsilon_at_least(event, target))
+
+
+def delta(event: Event, *, epsilon: Any) -> Interval:
+    """The least delta at which the event is (epsilon, delta)-DP, from both sides; float() of it is the upper end."""
+    checks.instance(event, Event, "event", "an event, such as Gaussian(multiplier=1)")
+    target = checks.bound(epsilon, "epsilon")
+    if target < 0:
+        raise checks.refuse("epsilon", epsilon, "a number that is not negative")
+    if isinstance(event, Shuffled):
+        return shuffle.delta(event, target)
+    if isinstance(event, RandomAllocation):
+        return allocation.delta(event, target)
+    return _least(event, _deltas(event, target), lambda: pld.delta_at_least(event, target))
+
+
+def _least(event: Event, ways: Iterator[Way], at_least: Callable[[], float]) -> Interval:
+    """The least upper end; the first way is the tight one, and the others are tried where it fails or is wide."""
+    found: list[Interval] = []
+    reasons: list[str] = []
+    for way in ways:
+        try:
+            found.append(way())
+        except UnsupportedEventError as problem:
+            reasons.append(str(problem))
+            continue
+        if len(found) == 1 and not reasons and found[0].width <= _WIDE * max(found[0].upper, 0.1):
+            return found[0]
+    if not found:
+        raise UnsupportedEventError(
+            f"no accountant prices {type(event).__name__}: " + "; ".join(dict.fromkeys(reasons))
+        )
+    upper = min(each.upper for each in found)
+    lower = max(each.lower for each in found)
+    if reasons:
+        with suppress(UnsupportedEventError):
+            lower = max(lower, at_least())
+    return Interval(min(lower, upper), upper)
+
+
+def _epsilons(event: Event, target: Fraction, accuracy: float) -> Iterator[Way]:
+    yield lambda: pld.epsilon(event, target, accuracy=accuracy)
+    yield lambda: Interval(0.0, renyi.epsilon(event, target))
+    yield lambda: Interval(0.0, pld.epsilon(_by_parts(event, target), target).upper)
+
+
+def _deltas(event: Event, target: Fraction) -> Iterator[Way]:
+    yield lambda: pld.delta(event, target)
+    yield lambda: Interval(0.0, renyi.delta(event, target))
+    yield lambda: Interval(0.0, _where(event, target))
+
+
+def _where(event: Event, target: Fraction) -> float:
+    """The least delta at which the price by parts is within epsilon, to one part in a hundred; any that is serves."""
+    _by_parts(event, Fraction(1, 2))
+    low, high = math.log(1e-18), 0.0
+    while high - low > 0.01:
+        middle = (low + high) / 2
+        try:
+            fits = pld.epsilon(_by_parts(event, share := Fraction(math.exp(middle))), share).upper <= target
+        except UnsupportedEventError:  # needs a larger delta
+            fits = False
+        low, high = (low, middle) if fits else (middle, high)
+    return math.exp(high)
+
+
+def _by_parts(event: Event, target: Fraction) -> Event:
+    """The event with every mechanism that has no privacy-loss distribution as (epsilon, delta), of half of delta in
+    all."""
+    count = sum(_own_price(leaf) for leaf in leaves(event))
+    if not count:
+        raise UnsupportedEventError("its parts have no other price")
+
+    def change(leaf: Event, times: int) -> Event:
+        if not _own_price(leaf):
+            return leaf
+        share = target / (2 * count * times)
+        size = Fraction(max(_own(leaf, share).upper, 1e-9))
+        return Approximate(epsilon=size, delta=share, relation=leaf.relation)
+
+    return mapped(event, change)
+
+
+def _own(event: Event, target: Fraction) -> Interval:
+    """The price of one mechanism by its own theorem."""
+    if isinstance(event, Poisson | WithoutReplacement):
+        return Interval(0.0, sampling.epsilon(event, target))
+    return _THEOREMS[type(event)](event, target)
+
+
+def _own_price(event: Event) -> bool:
+    if isinstance(event, Poisson | WithoutReplacement):
+        return isinstance(event.event, Approximate) or _own_price(event.event)
+    return isinstance(event, RandomAllocation | BestOf | ZeroConcentrated)
+
+
+_THEOREMS: dict[type[Event], Callable[[Any, Fraction], Interval]] = {
+    Shuffled: shuffle.epsilon,
+    RandomAllocation: allocation.epsilon,
+    BestOf: lambda event, target: Interval(0.0, tuning.epsilon(event, target)),
+    ZeroConcentrated: lambda event, target: Interval(
+        pld.epsilon_at_least(event, target), exact.float_above(zcdp.epsilon(event.rho, target))
+    ),
+}
