@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import json
 
+from . import accounting_golden
 from .peers import PEERS, ROOT, run
 
 GOLDEN = ROOT / "tests" / "golden"
@@ -25,9 +26,20 @@ CASES = {
 def main() -> None:
     GOLDEN.mkdir(exist_ok=True)
     for name, (peer, script, payload) in CASES.items():
-        answer = {"peer": PEERS[peer][0], **run(peer, script, payload)}
-        (GOLDEN / f"{name}.json").write_text(json.dumps(answer, indent=1) + "\n")
-        print(f"tests/golden/{name}.json  from {PEERS[peer][0]}")
+        write(name, {"peer": PEERS[peer][0], **run(peer, script, payload)})
+    for name, answer in accounting_golden.files():
+        write(name, answer)
+
+
+def write(name: str, answer: dict) -> None:
+    """One line for each entry of a list, so that a diff shows which answers changed."""
+    lists = {key: value for key, value in answer.items() if isinstance(value, list)}
+    lines = [f" {json.dumps(key)}: {json.dumps(value)}" for key, value in answer.items() if key not in lists]
+    for key, value in lists.items():
+        entries = ",\n".join(f"  {json.dumps(entry)}" for entry in value)
+        lines.append(f" {json.dumps(key)}: [\n{entries}\n ]")
+    (GOLDEN / f"{name}.json").write_text("{\n" + ",\n".join(lines) + "\n}\n")
+    print(f"tests/golden/{name}.json", flush=True)
 
 
 if __name__ == "__main__":

@@ -21,6 +21,7 @@ from dataclasses import asdict, dataclass
 from pathlib import Path
 
 from bench import peers, table
+from bench.bars import Bar, bars_block, progress, times
 
 os.environ.update(peers.ONE_THREAD)  # numpy's libraries read it once, when they load
 
@@ -258,15 +259,6 @@ class Figures:
     absent: dict[str, str]
 
 
-@dataclass(frozen=True)
-class Bar:
-    """A promise, and what came of it."""
-
-    promise: str
-    found: str
-    kept: bool
-
-
 def measure(effort: Effort, say: Callable[[str], object]) -> Figures:
     rounds = Rounds(effort)
     for number in range(effort.rounds):
@@ -422,17 +414,6 @@ def absence(peer: str) -> str:
     return "failed" if peers.ready(peer) else "not installed"
 
 
-def times(value: float | None) -> str:
-    return "–" if value is None else f"{table.figure(value)}×"
-
-
-def bars_block(found: list[Bar]) -> str:
-    rows = [("", "bar", "found"), *(("PASS" if bar.kept else "MISS", bar.promise, bar.found) for bar in found)]
-    missed = sum(not bar.kept for bar in found)
-    verdict = f"{missed} of {len(found)} bars missed" if missed else f"all {len(found)} bars kept"
-    return f"Bars\n{table.aligned(rows, words=2)}\n  {verdict}"
-
-
 def as_json(figures: Figures) -> str:
     """All times in seconds."""
     content = {
@@ -471,12 +452,6 @@ def main(arguments: list[str] | None = None) -> int:
     found = list(bars(figures))
     print("\n" + bars_block(found))
     return 0 if all(bar.kept for bar in found) else 1
-
-
-def progress(line: str) -> None:
-    """For a person who waits; a log has no use for it."""
-    if sys.stderr.isatty():
-        print(f"\r{line}", end="\r", file=sys.stderr, flush=True)
 
 
 if __name__ == "__main__":

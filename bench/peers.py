@@ -22,6 +22,10 @@ WORKERS = Path(__file__).resolve().parent / "workers"
 PEERS: dict[str, tuple[str, ...]] = {
     "opendp": ("opendp==0.16.0", "numpy==2.4.6"),
     "diffprivlib": ("diffprivlib==0.6.6", "scikit-learn==1.7.2"),
+    "dp-accounting": ("dp-accounting==0.6.0", "numpy==2.4.6", "scipy==1.17.1"),
+    "prv-accountant": ("prv-accountant==0.2.0", "numpy==2.4.6", "scipy==1.17.1"),
+    "opacus": ("opacus==1.6.0", "torch==2.13.0"),
+    "autodp": ("autodp==0.2.3.1", "numpy==2.4.6", "scipy==1.17.1"),
 }
 
 ONE_THREAD = dict.fromkeys(
@@ -67,16 +71,25 @@ def run(peer: str, script: str, payload: dict) -> dict:
     """What `bench/workers/<script>.py` answers to the payload when the peer's interpreter runs it."""
     if not ready(peer):
         raise PeerMissingError(peer)
+    return _answer(peer, python(peer), script, payload, _environment())
+
+
+def run_ours(script: str, payload: dict) -> dict:
+    """The same for us, in a fresh process of the interpreter and the environment that we run in."""
+    return _answer("sfumato", Path(sys.executable), script, payload, dict(os.environ) | ONE_THREAD)
+
+
+def _answer(who: str, interpreter: Path, script: str, payload: dict, environment: dict[str, str]) -> dict:
     worker = subprocess.run(
-        [python(peer), WORKERS / f"{script}.py"],
+        [interpreter, WORKERS / f"{script}.py"],
         input=json.dumps(payload),
         capture_output=True,
         text=True,
-        env=_environment(),
+        env=environment,
         check=False,
     )
     if worker.returncode:
-        raise PeerFailedError(f"{peer}: {script} broke off\n" + "\n".join(worker.stderr.splitlines()[-5:]))
+        raise PeerFailedError(f"{who}: {script} broke off\n" + "\n".join(worker.stderr.splitlines()[-5:]))
     return json.loads(worker.stdout)
 
 
