@@ -161,3 +161,8 @@ def test_what_a_stored_event_looks_like_never_changes() -> None:
 def test_replacing_a_field_validates_again() -> None:
     with pytest.raises(ArgumentError, match="epsilon = -1"):
         replace(leaf("Laplace"), epsilon=-1)  # type: ignore[type-var]
+
+
+def test_a_mixture_is_not_priced_between_data_sets_of_one_size() -> None:
+    with pytest.raises(ArgumentError, match="who is replaced is not sampled"):
+        events.GaussianMixture(shifts=(0, 1), weights=(0.5, 0.5), relation="replace")

@@ -110,6 +110,8 @@ class GaussianMixture(_Leaf):
 
     def __post_init__(self) -> None:
         super().__post_init__()
+        if self.relation == "replace":
+            raise checks.refuse("relation", self.relation, "add-remove or zero-out: who is replaced is not sampled")
         for name in ("shifts", "weights"):
             given = getattr(self, name)
             if not isinstance(given, tuple | list) or not given:

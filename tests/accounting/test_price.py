@@ -175,3 +175,12 @@ def test_any_event_any_number_of_times_at_any_delta(name: str, times: int, log_d
         return
     found = sf.epsilon(Repeat(EVERY[name], times), delta=delta)
     assert 0 <= found.lower <= found.upper < math.inf
+
+
+def test_what_is_left_of_delta_may_be_nothing() -> None:
+    event = Sequence((Approximate(epsilon=1, delta=1e-6), Laplace(epsilon=1)))
+    found = price.epsilon(event, delta=1e-6)
+    assert found.upper == 2 and found.lower <= 2
+    assert price.epsilon(event, delta=2e-6).upper < 2
+    huge = price.epsilon(Sequence((ZeroConcentrated(rho=1e5), Gaussian(multiplier=1))), delta=1e-6)
+    assert 1e5 < huge.lower <= huge.upper < 1.1e5

@@ -13,17 +13,15 @@ from __future__ import annotations
 from fractions import Fraction
 
 from ..errors import UnsupportedEventError
-from ..events import Approximate, Event, Gaussian, PureEvent, ZeroConcentrated
-from . import gdp, price, zcdp
-from .composition import total
-
-_NOTHING = Fraction(0)
+from ..events import Approximate, Event, Gaussian, PureEvent
+from . import price
+from .sums import by_sums
 
 
 def epsilon(event: Event, delta: Fraction) -> Fraction:
     """The epsilon of the event at `delta`, exact or rounded up."""
     try:
-        simple = _by_sums(event, delta)
+        simple = by_sums(event, delta)
     except UnsupportedEventError:
         if delta <= 0:
             raise
@@ -34,43 +32,3 @@ def epsilon(event: Event, delta: Fraction) -> Fraction:
         return min(simple, Fraction(price.epsilon(event, delta=delta).upper))
     except UnsupportedEventError:
         return simple
-
-
-def _by_sums(event: Event, delta: Fraction) -> Fraction:
-    if isinstance(event, Gaussian) and delta > 0:
-        return gdp.least_epsilon(1 / event.multiplier**2, delta)
-    sure, mu_squared, rho = total(event, _epsilon), total(event, _mu_squared), total(event, _rho)
-    own = total(event, _delta)
-    left = delta - own
-    concentrated = rho + mu_squared / 2
-    if left < 0 or (concentrated and not left):
-        raise UnsupportedEventError(
-            f"{type(event).__name__} cannot be priced at delta = {float(delta):g}: it needs a larger delta"
-        )
-    if not concentrated:
-        basic = sure
-    elif not rho:
-        basic = sure + gdp.least_epsilon(mu_squared, left)
-    else:
-        basic = sure + zcdp.epsilon(concentrated, left)
-    return basic if own or not left else min(basic, zcdp.epsilon(zcdp.rho(event), left))
-
-
-def _epsilon(event: Event) -> Fraction:
-    if isinstance(event, PureEvent | Approximate):
-        return event.epsilon
-    if isinstance(event, Gaussian | ZeroConcentrated):
-        return _NOTHING
-    raise UnsupportedEventError(f"{type(event).__name__} has no (epsilon, delta) price")
-
-
-def _mu_squared(event: Event) -> Fraction:
-    return 1 / event.multiplier**2 if isinstance(event, Gaussian) else _NOTHING
-
-
-def _rho(event: Event) -> Fraction:
-    return event.rho if isinstance(event, ZeroConcentrated) else _NOTHING
-
-
-def _delta(event: Event) -> Fraction:
-    return event.delta if isinstance(event, Approximate) else _NOTHING

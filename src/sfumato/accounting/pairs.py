@@ -305,7 +305,9 @@ def _pair(event: Event, tail: float) -> _Pair:
         lost = float(p[~kept].sum()) + max(outside, 0.0)
         if not kept.any() or lost >= 1:
             raise UnsupportedEventError("Shuffled reports of so large an epsilon are not priced by privacy loss")
-        return _Pair(np.log(p[kept]) - np.log(q[kept]), np.log(q[kept]), cut=lost)
+        # Masses are good to 1e-10, relative (binomial.py); the pair is used from above only, so all are rounded up.
+        log_other = np.log(q[kept]) + 2e-10
+        return _Pair(np.log(p[kept]) + 6e-10 - log_other, log_other, cut=lost)
     if isinstance(event, Poisson):
         inner = _pair(event.event, tail)
         return inner if event.rate == 1 else inner.sampled(event.rate)

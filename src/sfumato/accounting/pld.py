@@ -119,7 +119,8 @@ def delta_at_least(event: Event, epsilon: Fraction | float) -> float:
 def _epsilon_bounds(target: float, accuracy: float) -> Bounds:
     def bounds(parts: Parts, worst: float) -> Interval:
         if _infinite(parts(_TAILS[0] * target)) >= target:
-            return Interval(math.inf, math.inf)
+            none = _infinite(parts(_TAILS[0] * target)) > target * (1 + 1e-9)  # at equality the rest must be pure
+            return Interval(math.inf if none else 0.0, math.inf)
         if inversion.variation(parts(_TAILS[0] * target)) <= target:
             return Interval(0.0, 0.0)
         if 0 < worst < math.inf and inversion.ceiling(parts(_TAILS[0] * target), worst) <= target:

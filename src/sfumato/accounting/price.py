@@ -32,6 +32,7 @@ from . import pld, pure, renyi, tuning, zcdp
 from .amplify import allocation, sampling, shuffle
 from .composition import leaves, mapped
 from .interval import Interval
+from .sums import by_sums
 
 Way = Callable[[], Interval]
 
@@ -94,6 +95,7 @@ def _epsilons(event: Event, target: Fraction, accuracy: float) -> Iterator[Way]:
     yield lambda: pld.epsilon(event, target, accuracy=accuracy)
     yield lambda: Interval(0.0, renyi.epsilon(event, target))
     yield lambda: Interval(0.0, pld.epsilon(_by_parts(event, target), target).upper)
+    yield lambda: Interval(0.0, exact.float_above(by_sums(event, target)))
 
 
 def _deltas(event: Event, target: Fraction) -> Iterator[Way]:
@@ -128,6 +130,8 @@ def _by_parts(event: Event, target: Fraction) -> Event:
             return leaf
         share = target / (2 * count * times)
         size = Fraction(max(_own(leaf, share).upper, 1e-9))
+        if size > checks.EPSILON_RANGE[1]:
+            raise UnsupportedEventError(f"{type(leaf).__name__} alone costs more than epsilon = 10000")
         return Approximate(epsilon=size, delta=share, relation=leaf.relation)
 
     return mapped(event, change)

@@ -44,7 +44,7 @@ def _integral(piece: Piece, epsilon: float) -> float:
 
 def epsilon(law: Loss, target: float) -> Interval:
     """Where the curve of one loss meets the target."""
-    top = max(law.reach[1], 0.0)
+    top = max(law.reach[1], 0.0) * (1 + 1e-15)  # a parameter may have been rounded down
     if delta(law, 0.0).upper <= target:
         return Interval(0.0, 0.0)
     if delta(law, top).upper > target:  # an atom at infinity that is too large was seen before
