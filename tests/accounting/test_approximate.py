@@ -11,6 +11,7 @@ from hypothesis import strategies as st
 
 from sfumato import events
 from sfumato.accounting import approximate, gdp, zcdp
+from sfumato.accounting import price as sf_price
 from sfumato.errors import UnsupportedEventError
 from sfumato.events import Approximate, Gaussian, Laplace, Partition, Pure, Repeat, Sequence, ZeroConcentrated
 
@@ -147,3 +148,19 @@ def test_more_delta_never_costs_more(parts: list[events.Event], d1: float, d2: f
     small, large = sorted(map(Fraction, (d1, d2)))
     event = Sequence(tuple(parts))
     assert price(event, large) <= price(event, small) * SLACK + Fraction(1, 10**9)
+
+
+@pytest.mark.parametrize(
+    "event",
+    [
+        Repeat(events.Exponential(epsilon=0.1), 100),
+        Repeat(Laplace(epsilon=0.1), 100),
+        Repeat(events.PermuteAndFlip(epsilon=0.2), 30),
+        events.Poisson(ZeroConcentrated(rho=0.1), 0.1),
+        Sequence((ZeroConcentrated(rho=0.3), Laplace(epsilon=0.5))),
+    ],
+)
+def test_what_is_charged_is_the_upper_end(event: events.Event) -> None:
+    found = sf_price.epsilon(event, delta=D)
+    assert found.lower < found.upper
+    assert found.upper <= float(price(event, D)) * (1 + 1e-12)  # a ledger that charged the lower end would fail here

@@ -605,3 +605,14 @@ def test_calibration_aims_at_what_an_account_still_accepts() -> None:
     assert ledger.spent("a")[0].spent == Fraction(1, 2)  # asking costs nothing
     with pytest.raises(BudgetError, match="no account"):
         ledger.room("b")
+
+
+def test_room_that_is_held_is_not_offered_to_a_calibration() -> None:
+    ledger = MemoryLedger({"a": Budget(epsilon=1)})
+    event = events.Laplace(epsilon=Fraction(1, 2))
+    assert ledger.room("a").fits(event, Fraction(0))
+    plan = reserve(unit=ROW, budget=Budget(epsilon=Fraction(3, 4)))
+    receipt = ledger.hold(("a",), plan, data="d@1", grade="exact", note="")
+    assert not ledger.room("a").fits(event, Fraction(0))
+    ledger.close(receipt)
+    assert ledger.room("a").fits(event, Fraction(0))

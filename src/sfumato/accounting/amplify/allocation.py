@@ -216,7 +216,7 @@ def _by_poisson(event: RandomAllocation, delta: Fraction, most: float) -> float:
 
     failure = delta / 50
     sampled = as_poisson(event, failure=failure)
-    if sampled.event.rate == 1:  # type: ignore[attr-defined]
+    if not isinstance(sampled.event, Poisson) or sampled.event.rate == 1:
         return most
     return pld.epsilon(sampled, delta - failure).upper
 
