@@ -184,3 +184,11 @@ def test_what_is_left_of_delta_may_be_nothing() -> None:
     assert price.epsilon(event, delta=2e-6).upper < 2
     huge = price.epsilon(Sequence((ZeroConcentrated(rho=1e5), Gaussian(multiplier=1))), delta=1e-6)
     assert 1e5 < huge.lower <= huge.upper < 1.1e5
+
+
+def test_errors_name_the_argument_and_the_fix() -> None:
+    with pytest.raises(UnsupportedEventError, match="give a delta above 0, such as delta=1e-6"):
+        price.epsilon(Gaussian(multiplier=1))
+    for bad in (0, -1, math.nan, "much"):
+        with pytest.raises(ArgumentError, match="accuracy"):
+            price.epsilon(Gaussian(multiplier=1), delta=1e-6, accuracy=bad)  # type: ignore[arg-type]

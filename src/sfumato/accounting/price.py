@@ -46,12 +46,23 @@ def epsilon(event: Event, *, delta: Any = 0, accuracy: float = pld.ACCURACY) -> 
     """
     checks.instance(event, Event, "event", "an event, such as Gaussian(multiplier=1)")
     target = checks.delta(delta, zero=True)
+    checks.positive(accuracy, "accuracy")
     if not target:
-        sure = pure.epsilon(event)  # the worst losses add up, and are reached
+        sure = _sure(event)  # the worst losses add up, and are reached
         return Interval(exact.float_below(sure * (1 - Fraction(1, 10**13))), exact.float_above(sure))
     if type(event) in _THEOREMS:
         return _own(event, target)
     return _least(event, _epsilons(event, target, accuracy), lambda: pld.epsilon_at_least(event, target))
+
+
+def _sure(event: Event) -> Fraction:
+    try:
+        return pure.epsilon(event)
+    except UnsupportedEventError as problem:
+        raise UnsupportedEventError(
+            f"{type(event).__name__} has no epsilon at delta = 0: give a delta above 0, such as delta=1e-6, well below "
+            "one over the number of people"
+        ) from problem
 
 
 def delta(event: Event, *, epsilon: Any) -> Interval:
@@ -75,7 +86,7 @@ def _least(event: Event, ways: Iterator[Way], at_least: Callable[[], float]) -> 
         try:
             found.append(way())
         except UnsupportedEventError as problem:
-            reasons.append(str(problem))
+            reasons.append(str(problem).rstrip("."))
             continue
         if len(found) == 1 and not reasons and found[0].width <= _WIDE * max(found[0].upper, 0.1):
             return found[0]
