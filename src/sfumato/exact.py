@@ -85,16 +85,19 @@ def exp_neg(x: Fraction, bits: int) -> Enclosure:
     halvings = max(0, math.ceil(x).bit_length() + 8)
     work = bits + halvings + 16
     y = enclose(x / (1 << halvings), work)
-    term = total = enclose(1, work)
+    low = high = total_low = total_high = 1 << work  # terms and sums written out in integers: this loop is called a lot
     n = 0
-    while term.hi > 1:
+    while high > 1:
         n += 1
-        term = (term * y).over(n)
-        total = total + term if n % 2 == 0 else total - term
-    total = total.widen(term.hi + 1)
+        low, high = (low * y.lo >> work) // n, -((-high * y.hi >> work) // n)
+        if n % 2 == 0:
+            total_low, total_high = total_low + low, total_high + high
+        else:
+            total_low, total_high = total_low - high, total_high - low
+    total_low, total_high = total_low - high - 1, total_high + high + 1
     for _ in range(halvings):
-        total = total * total
-    return Enclosure(max(total.lo, 0), total.hi, work).to(bits)
+        total_low, total_high = total_low * total_low >> work, -(-total_high * total_high >> work)
+    return Enclosure(max(total_low, 0), total_high, work).to(bits)
 
 
 def _atanh_inverse(n: int, bits: int) -> Enclosure:
