@@ -25,7 +25,7 @@ from sfumato import record
 
 from . import peers, table
 from .bars import Bar, bars_block, progress, times
-from .mechanisms import Part, discrete_gaussian, event, gaussian, laplace, pure
+from .parts import Part, discrete_gaussian, event, gaussian, laplace, pure
 
 NAMES = {
     "dp-accounting": "dp-accounting",

@@ -11,7 +11,7 @@ from dataclasses import dataclass
 from sfumato import record
 
 from . import peers
-from .mechanisms import (
+from .parts import (
     Part,
     approximate,
     discrete_gaussian,
