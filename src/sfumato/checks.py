@@ -17,7 +17,7 @@ Exact = Any
 
 EPSILON_RANGE = (Fraction(1, 10**9), Fraction(10**4))
 DELTA_LEAST = Fraction(1, 10**100)
-MAGNITUDE = (1e-100, 1e100)
+MAGNITUDE = (Fraction(1, 10**100), Fraction(10**100))
 WEAK_EPSILON = 10
 
 
@@ -50,10 +50,15 @@ def rational(value: Any, name: str, allowed: str) -> Fraction:
     return Fraction(repr(number))
 
 
-def epsilon(value: Any, name: str = "epsilon", *, warn: bool = True) -> Fraction:
+def epsilon(value: Any, name: str = "epsilon", *, warn: bool = True, zero: bool = False) -> Fraction:
+    """An epsilon of sane size; 0 only where a delta stands beside it."""
     low, high = EPSILON_RANGE
-    allowed = "a finite number from 1e-9 to 1e4 (0.1 is strong, 1 is usual, above 10 is weak)"
+    allowed = (
+        "0 or " if zero else ""
+    ) + "a finite number from 1e-9 to 1e4 (0.1 is strong, 1 is usual, above 10 is weak)"
     number = rational(value, name, allowed)
+    if zero and number == 0:
+        return number
     if not low <= number <= high:
         raise refuse(name, value, allowed)
     if warn and number > WEAK_EPSILON:
@@ -79,7 +84,7 @@ def delta(value: Any, name: str = "delta", *, zero: bool = False) -> Fraction:
 def positive(value: Any, name: str) -> Fraction:
     """A positive quantity of ordinary size (scales, multipliers, rho)."""
     low, high = MAGNITUDE
-    allowed = f"a finite number from {low:g} to {high:g}"
+    allowed = "a finite number from 1e-100 to 1e100"
     number = rational(value, name, allowed)
     if not low <= number <= high:
         raise refuse(name, value, allowed)
@@ -89,7 +94,7 @@ def positive(value: Any, name: str) -> Fraction:
 def bound(value: Any, name: str) -> Fraction:
     """One end of an interval: finite, and zero or of ordinary size."""
     low, high = MAGNITUDE
-    allowed = f"0 or a finite number of magnitude {low:g} to {high:g}"
+    allowed = "0 or a finite number of magnitude 1e-100 to 1e100"
     number = rational(value, name, allowed)
     if number and not low <= abs(number) <= high:
         raise refuse(name, value, allowed)

@@ -162,14 +162,15 @@ class Pure(PureEvent):
 @record("approximate/1")
 @dataclass(frozen=True, kw_only=True)
 class Approximate(_Leaf):
-    """Anything that is (epsilon, delta)-differentially private, of which no more is known."""
+    """Anything that is (epsilon, delta)-differentially private, of which no more is known. With epsilon = 0: something
+    that differs between neighbours with probability delta at most."""
 
     epsilon: Exact
     delta: Exact
 
     def __post_init__(self) -> None:
         super().__post_init__()
-        self._set("epsilon", checks.epsilon(self.epsilon, warn=False))
+        self._set("epsilon", checks.epsilon(self.epsilon, warn=False, zero=True))
         self._set("delta", checks.delta(self.delta))
 
 
@@ -328,6 +329,13 @@ class Sequence(Event):
     @property
     def relation(self) -> Relation:
         return self.events[0].relation
+
+
+@record("bundle/1")
+@dataclass(frozen=True)
+class Bundle(Sequence):
+    """One mechanism that is no worse than all of these together. Its parts are no mechanisms of their own: what each of
+    them is may depend on which neighbours are compared, so what a group costs each part says nothing."""
 
 
 @record("repeat/1")

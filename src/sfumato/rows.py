@@ -8,11 +8,12 @@ everything else cell by cell.
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass
 from decimal import Decimal
 from fractions import Fraction
-from functools import partial
+from functools import lru_cache, partial
 from numbers import Integral, Rational, Real
 from types import MappingProxyType
 from typing import Any
@@ -32,6 +33,8 @@ _NO = frozenset({"false", "f", "no", "n", "0"})
 _BYTES = (bytes, bytearray)
 _TEXT = (str, *_BYTES)
 _WHOLE = (int, np.bool_, Integral)
+_SPARSE = 2**20  # whole-number categories that lie further apart are searched, not tabled
+_LONG, _SMALL, _LARGE = 10**39, Fraction(1, 10**400), 10**400  # of numbers that are keys
 
 
 @dataclass(frozen=True, eq=False, repr=False, slots=True)
@@ -39,20 +42,29 @@ class Series:
     """One column: `values` (float64 for real, else int64) and `valid`; a slot that is not valid holds 0.
 
     A real is not clamped yet and may be infinite, never nan. A whole is within its bounds. A category is its place
-    among the categories, a flag 0 or 1, a key a code that is equal where keys are equal and means nothing else.
+    among the categories, a flag 0 or 1, a key a code that is equal where keys are equal and means nothing else: even
+    the order of codes is data. `keys` are the different cells of a key column, by code; `label` names them.
     """
 
     values: NDArray[Any]
     valid: NDArray[np.bool_]
+    keys: NDArray[Any] | None = None
 
     def __post_init__(self) -> None:
-        for name in ("values", "valid"):
+        for name in ("values", "valid") if self.keys is None else ("values", "valid", "keys"):
             frozen = getattr(self, name).view()
             frozen.flags.writeable = False
             object.__setattr__(self, name, frozen)
 
     def keep(self, mask: NDArray[np.bool_]) -> Series:
-        return Series(self.values[mask], self.valid[mask])
+        return Series(self.values[mask], self.valid[mask], self.keys)
+
+    def label(self, codes: NDArray[np.int64]) -> list[int | float | str]:
+        """The keys with these codes as plain values: 12 for 12, 12.0 and '12', whichever came first; a float that is
+        not whole; text for all else. Different keys have different labels."""
+        if self.keys is None:
+            raise PlanError("only a key column has keys")
+        return [_label(cell) for cell in self.keys[codes]]
 
     def __len__(self) -> int:
         return len(self.values)
@@ -85,7 +97,7 @@ class Rows:
         series = {name: _read(column, *found[name]) for name, column in table.columns.items()}
         count = lengths.pop()
         if unit.column is None:
-            return cls(table, unit, series, _frozen(np.arange(count)), count)
+            return cls(table, unit, series, _each_its_own(count), count)
         named = series[unit.column]
         # keep() makes the codes dense, so they may be anything here.
         return cls(table, unit, series, named.values, count).keep(named.valid)
@@ -100,7 +112,7 @@ class Rows:
         series = {name: each.keep(chosen) for name, each in self.series.items()}
         if self.unit.column is None:
             count = int(chosen.sum())
-            return Rows(self.table, self.unit, series, _frozen(np.arange(count)), count)
+            return Rows(self.table, self.unit, series, _each_its_own(count), count)
         present, units = np.unique(self.units[chosen], return_inverse=True)
         return Rows(self.table, self.unit, series, _frozen(units.reshape(-1).astype(np.int64)), len(present))
 
@@ -128,6 +140,23 @@ def check_unit(table: Table, unit: Unit) -> None:
         named_by = table.column(unit.column)
         if named_by.type not in ("key", "category") or not named_by.drops_nulls:
             raise PlanError(f"column {unit.column!r} cannot name units: use a key, or a category that drops NULLs")
+
+
+_USUAL = 2**20  # up to so many rows share one array of what is the same for all tables
+
+
+@lru_cache(maxsize=1)
+def _usual() -> tuple[NDArray[np.int64], NDArray[np.bool_]]:
+    return _frozen(np.arange(_USUAL)), _frozen(np.ones(_USUAL, dtype=np.bool_))
+
+
+def _each_its_own(count: int) -> NDArray[np.int64]:
+    """The units of rows that are units: 0, 1, 2, ..."""
+    return _usual()[0][:count] if count <= _USUAL else _frozen(np.arange(count))
+
+
+def _all_there(count: int) -> NDArray[np.bool_]:
+    return _usual()[1][:count] if count <= _USUAL else np.ones(count, dtype=np.bool_)
 
 
 def _frozen(array: NDArray[Any]) -> NDArray[Any]:
@@ -171,10 +200,16 @@ def _cells(given: Any) -> NDArray[Any]:
 
 
 def _read(column: Column, cells: NDArray[Any], hidden: NDArray[np.bool_] | None) -> Series:
+    keys = None
     with np.errstate(all="ignore"):
-        values, valid = _reader(column)(cells)
+        if column.type == "key":
+            values, valid, keys = _keys(cells)
+        else:
+            values, valid = _reader(column)(cells)
     if hidden is not None:
         valid = valid & ~hidden
+    if valid.all():
+        return Series(values, valid, keys)
     values = np.where(valid, values, values.dtype.type(0))
     if not column.drops_nulls:
         if column.type == "category":
@@ -183,7 +218,7 @@ def _read(column: Column, cells: NDArray[Any], hidden: NDArray[np.bool_] | None)
             stand_in = float(column.nulls) if column.type == "real" else int(column.nulls)
         values = np.where(valid, values, values.dtype.type(stand_in))
         valid = np.ones_like(valid)
-    return Series(values, valid)
+    return Series(values, valid, keys)
 
 
 def _reader(column: Column) -> Callable[[NDArray[Any]], Cells]:
@@ -192,13 +227,7 @@ def _reader(column: Column) -> Callable[[NDArray[Any]], Cells]:
     if column.type == "whole":
         low, high = column.interval
         return partial(_wholes, low=int(low), high=int(high))
-    if column.type == "key":
-        return _keys
-    if column.type == "flag":
-        return partial(_coded, read=_flag)
-    places = {value: place for place, value in enumerate(column.categories)}
-    cast = {str: _name, int: _number, bool: _flag}[type(column.categories[0])]
-    return partial(_coded, read=lambda cell: places.get(cast(cell)))
+    return partial(_coded, column=column)
 
 
 def _reals(cells: NDArray[Any]) -> Cells:
@@ -212,9 +241,9 @@ def _reals(cells: NDArray[Any]) -> Cells:
 def _wholes(cells: NDArray[Any], low: int, high: int) -> Cells:
     """Clamped to the bounds, then rounded to even; as the bounds are whole, a block may round first."""
     kind = cells.dtype.kind
-    valid = np.ones(len(cells), dtype=np.bool_)
+    valid = _all_there(len(cells))
     if kind in "bi":
-        values = cells.astype(np.int64)
+        values = cells.astype(np.int64, copy=False)
     elif kind == "u":
         values = np.minimum(cells.astype(np.uint64), np.uint64(INT64[1])).astype(np.int64)
     elif kind == "f":
@@ -229,25 +258,83 @@ def _wholes(cells: NDArray[Any], low: int, high: int) -> Cells:
     return np.clip(values, np.int64(low), np.int64(high)), valid
 
 
-def _coded(cells: NDArray[Any], read: Callable[[Any], int | None]) -> Cells:
-    """Categories and flags: each different cell of a plain array is read once."""
-    if cells.dtype.kind not in "biufUS":
+def _coded(cells: NDArray[Any], column: Column) -> Cells:
+    """Categories and flags: whole numbers are looked up, each different cell of another plain array is read once."""
+    kind = cells.dtype.kind
+    if kind in "iu" or (kind == "b" and type(next(iter(column.categories), True)) is not str):
+        return _looked_up(cells, column)
+    read = _category_of(column)
+    if kind not in "bfUS":
         return _each(cells, read, np.int64)
     different, place = np.unique(cells, return_inverse=True)
     codes, valid = _each(different, read, np.int64)
     return codes[place.reshape(-1)], valid[place.reshape(-1)]
 
 
-def _keys(cells: NDArray[Any]) -> Cells:
+def _category_of(column: Column) -> Callable[[Any], int | None]:
+    if column.type == "flag":
+        return _flag
+    places = {value: place for place, value in enumerate(column.categories)}
+    cast = {str: _name, int: _number, bool: _flag}[type(column.categories[0])]
+    return lambda cell: places.get(cast(cell))
+
+
+def _looked_up(cells: NDArray[Any], column: Column) -> Cells:
+    """The place of each whole number. Differences are taken modulo 2^64, where they are small for known numbers only,
+    so nothing wraps unseen."""
+    unsigned = cells.dtype.kind == "u"
+    wide = cells.astype(np.uint64 if unsigned else np.int64, copy=False)
+    known, places, dense = _lookup(column, unsigned)
+    if not known.size:
+        return np.zeros(len(wide), dtype=np.int64), np.zeros(len(wide), dtype=np.bool_)
+    if dense is None:
+        place = np.minimum(np.searchsorted(known, wide), known.size - 1)
+        return places[place], known[place] == wide
+    ahead = wide.view(np.uint64) - known[:1].view(np.uint64)
+    valid = ahead < np.uint64(dense)
+    codes = (ahead if valid.all() else np.where(valid, ahead, np.uint64(0))).view(np.int64)
+    if places.size:
+        codes = places[codes]
+        valid &= codes >= 0
+    return codes, valid
+
+
+@lru_cache(maxsize=8)
+def _lookup(column: Column, unsigned: bool) -> tuple[NDArray[Any], NDArray[np.int64], int | None]:
+    """The whole numbers that a category or flag column knows, rising, and the place of each. Where they lie close
+    together, the places are of all numbers from the first on (-1: unknown), how many of those there are comes with it,
+    and no places mean 0, 1, 2, ..."""
+    values = column.categories or (False, True)
+    if type(values[0]) is str:  # a whole number stands for its digits
+        tokens = ((_token(text), place) for place, text in enumerate(values))
+        found = {number: place for number, place in tokens if type(number) is int and number <= INT64[1]}
+    else:
+        found = {int(value): place for place, value in enumerate(values)}
+    low, high = (0, 2**64 - 1) if unsigned else INT64
+    rising = sorted(number for number in found if low <= number <= high)
+    known = np.array(rising, dtype=np.uint64 if unsigned else np.int64)
+    places = np.array([found[number] for number in rising], dtype=np.int64)
+    span = rising[-1] - rising[0] + 1 if rising else 0
+    if span > max(_SPARSE, 4 * len(rising)):
+        return known, places, None
+    table = np.full(span, -1, dtype=np.int64)
+    table[(known - known[:1]).astype(np.int64)] = places
+    return known, np.zeros(0, dtype=np.int64) if np.array_equal(table, np.arange(span)) else table, span
+
+
+def _keys(cells: NDArray[Any]) -> tuple[NDArray[np.int64], NDArray[np.bool_], NDArray[Any]]:
     kind = cells.dtype.kind
     if kind not in "biufcmMUS":
         codes: dict[Any, int] = {}
-        return _each(cells, lambda cell: _code(codes, cell), np.int64)
+        values, valid = _each(cells, lambda cell: _code(codes, cell), np.int64)
+        return values, valid, np.fromiter(codes, dtype=object, count=len(codes))
+    if kind in "fc":  # long doubles whose labels are the same are the same key
+        cells = cells.astype(np.float64 if kind == "f" else np.complex128, copy=False)
     valid = np.ones(len(cells), dtype=np.bool_)
     if kind in "fcmM":
         valid = ~(np.isnat(cells) if kind in "mM" else np.isnan(cells))
-    place = np.unique(cells, return_inverse=True)[1]
-    return place.reshape(-1).astype(np.int64), valid
+    different, place = np.unique(cells, return_inverse=True)
+    return place.reshape(-1).astype(np.int64, copy=False), valid, different
 
 
 def _each(cells: NDArray[Any], read: Callable[[Any], Any], dtype: type[Any]) -> Cells:
@@ -342,7 +429,8 @@ def _code(codes: dict[Any, int], cell: Any) -> int | None:
 
 
 def _token(cell: Any) -> Any:
-    """What makes two keys equal. 12, 12.0 and '12' are one key: a person split in two would be hidden half as well."""
+    """What makes two keys equal, and what they are called: an int, a float or a text; None for no key. 12, 12.0 and
+    '12' are one key: a person split in two would be hidden half as well."""
     text = _text(cell)
     if text is not None:
         # Only the plain digits of a number, so that different texts always stay different keys.
@@ -353,6 +441,40 @@ def _token(cell: Any) -> Any:
         return None
     number = _number(cell)
     if number is not None:
-        return number
+        return _plain(number)
     # Every NULL of every maker (nan, NaT, NA) differs from itself or refuses to say.
-    return None if cell != cell else (type(cell).__qualname__, str(cell))
+    if cell != cell:
+        return None
+    return str(complex(cell) + 0) if isinstance(cell, complex | np.complexfloating) else str(cell)
+
+
+def _plain(number: Number) -> int | float | str:
+    """One value of all equal numbers: whole as int, else float, else text. Whole numbers of 40 digits or more are text,
+    as such texts are no numbers to `_token`; what is too long to write is told by its hash, the same for equals."""
+    if isinstance(number, float):
+        if not number.is_integer():
+            return float(number) if math.isfinite(number) else str(float(number))
+        number = int(number)
+    if isinstance(number, int) and -_LONG < number < _LONG:
+        return number
+    if number in (math.inf, -math.inf):
+        return str(float(number))
+    size: Any = abs(number)
+    if size and not _SMALL < size < _LARGE:
+        return f"number {hash(number)}"
+    exact = Fraction(number)
+    if exact.denominator == 1:
+        return int(exact) if abs(exact) < _LONG else str(int(exact))
+    near = float(exact) if abs(exact) < 10**300 else math.inf
+    if near == exact:
+        return near
+    return str(exact) if exact.denominator.bit_length() < 4000 else f"number {hash(exact)}"
+
+
+def _label(cell: Any) -> int | float | str:
+    """A label for a cell that numpy holds; a time that has no text is told by its number."""
+    try:
+        label: int | float | str = _token(cell)
+    except Exception:
+        label = f"{type(cell).__name__} {cell.view(np.int64)}"
+    return label

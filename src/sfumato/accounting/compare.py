@@ -149,6 +149,8 @@ def _optimal(event: Event, delta: Fraction) -> Interval | float:
     if len(promises) > 1:
         raise UnsupportedEventError("the mechanisms have different (epsilon, delta): the formula is for equal ones")
     ((epsilon0, delta0), times) = promises.popitem()
+    if not epsilon0:
+        raise UnsupportedEventError("nothing but failures: there is nothing to compose")
     found: Interval = _module("optimal").epsilon(epsilon0=epsilon0, delta0=delta0, times=times, delta=delta)
     return found if worst else found.upper
 

@@ -25,6 +25,7 @@ from ..checks import Exact
 from ..errors import ArgumentError, UnsupportedEventError
 from ..events import (
     Approximate,
+    Bundle,
     DiscreteGaussian,
     DiscreteLaplace,
     Event,
@@ -60,11 +61,15 @@ def pure(*, epsilon: Exact, size: int) -> Fraction:
 
 def approximate(*, epsilon: Exact, delta: Exact, size: int) -> tuple[Fraction, Fraction]:
     """The (epsilon, delta) of a group of `size`, delta rounded up; refused where delta would reach 1."""
-    step, own, size = checks.epsilon(epsilon, warn=False), checks.delta(delta), _size(size)
+    step, own, size = checks.epsilon(epsilon, warn=False, zero=True), checks.delta(delta), _size(size)
     if size == 1:
         return step, own
+    if not step and size * own < 1:
+        return step, size * own
     one = float(step)
-    log_sum = (size - 1) * one + math.log(-math.expm1(-size * one)) - math.log(-math.expm1(-one))
+    log_sum = math.log(size)
+    if one:
+        log_sum = (size - 1) * one + math.log(-math.expm1(-size * one)) - math.log(-math.expm1(-one))
     log_delta = math.log(own) + log_sum
     if log_delta >= -1e-9:
         raise UnsupportedEventError(
@@ -121,6 +126,12 @@ def _size(size: int) -> int:
 def _group(event: Event, size: int, together: bool) -> Event:
     relation = event.relation
     match event:
+        case Bundle():
+            raise UnsupportedEventError(
+                f"the parts of a bundle are no mechanisms of their own, and what a group of {size} costs them says "
+                "nothing: make the group the unit (Unit(group=...)) where the plan allows it, or use "
+                "tradeoff(event).group(...)"
+            )
         case Sequence(events):  # each part's group pair dominates that part, and composition keeps domination
             return Sequence(tuple(_group(part, size, together) for part in events))
         case Repeat(inner, times):

@@ -25,6 +25,7 @@ from functools import lru_cache
 from scipy import special
 
 from .. import exact
+from ..checks import EPSILON_RANGE
 from ..errors import BudgetError, UnsupportedEventError
 from ..events import Approximate, Event, Gaussian, Partition, Pure, PureEvent, Repeat, Sequence
 from . import approximate, pure, zcdp
@@ -235,17 +236,24 @@ def own_delta(event: Event) -> Fraction:
 
 @lru_cache(maxsize=4096)
 def sure(event: Event) -> Event:
-    """The event outside its own failures: Approximate parts are Pure there."""
+    """The event outside its own failures: Approximate parts are Pure there, and parts of which nothing is left but
+    failures cost nothing. (An event that is all such parts is priced as the least Pure one, which is above nothing.)"""
+    return _sure(event) or Pure(epsilon=EPSILON_RANGE[0], relation=event.relation)
+
+
+def _sure(event: Event) -> Event | None:
     if isinstance(event, Approximate):
-        return Pure(epsilon=event.epsilon, relation=event.relation)
+        return Pure(epsilon=event.epsilon, relation=event.relation) if event.epsilon else None
     if not own_delta(event):
         return event
     if isinstance(event, Repeat):
-        return Repeat(sure(event.event), event.times)
-    if isinstance(event, Sequence):
-        return Sequence(tuple(map(sure, event.events)))
-    assert isinstance(event, Partition)
-    return Partition(event.column, tuple(map(sure, event.events)))
+        part = _sure(event.event)
+        return None if part is None else Repeat(part, event.times)
+    assert isinstance(event, Sequence | Partition)
+    parts = tuple(part for part in map(_sure, event.events) if part is not None)
+    if not parts:
+        return None
+    return Sequence(parts) if isinstance(event, Sequence) else Partition(event.column, parts)
 
 
 def fully_adaptive(epsilons: Several[float], delta: float) -> float:

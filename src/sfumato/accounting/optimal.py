@@ -96,7 +96,7 @@ def _checked(epsilon0: Exact, delta0: Exact, times: int) -> tuple[Fraction, Frac
 
 
 @lru_cache(maxsize=1024)
-def _unharmed(own: Fraction, times: int) -> tuple[Fraction, Fraction]:
+def unharmed(own: Fraction, times: int) -> tuple[Fraction, Fraction]:
     """(1 - delta0)^times: exact where that is short, else from both sides, by squaring."""
     if own.denominator.bit_length() * times <= _SHORT:
         return (1 - own) ** times, (1 - own) ** times
@@ -111,7 +111,7 @@ def _left(own: Fraction, times: int, target: Fraction) -> tuple[float, float]:
     """What D may be at most: 1 - (1 - delta) / (1 - delta0)^times, from both sides."""
     if not own:
         return exact.float_below(target), exact.float_above(target)
-    low, high = _unharmed(own, times)
+    low, high = unharmed(own, times)
     if 1 - target > low:
         raise UnsupportedEventError(
             f"{times} mechanisms that may each fail with delta0 = {float(own):g} have no epsilon at "
@@ -128,7 +128,7 @@ def _delta(step: Fraction, own: Fraction, times: int, asked: Fraction) -> Interv
         loss = Interval(_delta(step, Fraction(0), _MOST_TIMES, asked).lower, _up(math.exp(-(excess**2) / 2)))
     else:
         loss = _binomial(step, times).curve(asked)
-    low, high = _unharmed(own, times) if own else (Fraction(1), Fraction(1))
+    low, high = unharmed(own, times) if own else (Fraction(1), Fraction(1))
     return Interval(
         exact.float_below(1 - high * (1 - Fraction(loss.lower))),
         min(exact.float_above(1 - low * (1 - Fraction(loss.upper))), 1.0),

@@ -338,6 +338,8 @@ def _pair(event: Event, tail: float) -> _Pair:
     if isinstance(event, PureEvent | Approximate):
         delta = float(event.delta) if isinstance(event, Approximate) else 0.0
         size = float(event.epsilon)
+        if not size:  # nothing is learned, or everything
+            return _Pair(np.zeros(1), np.array([math.log1p(-delta)]), infinite=delta)
         log_p = math.log1p(-delta) - math.log1p(math.exp(-size))
         return _Pair(np.array([size, -size]), np.array([log_p - size, log_p]), infinite=delta)
     raise UnsupportedEventError(f"{type(event).__name__} has no privacy-loss distribution here: price it by rho")

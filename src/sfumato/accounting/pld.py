@@ -39,10 +39,13 @@ from typing import Any
 import numpy as np
 from scipy import fft, optimize
 
+from .. import exact
+from ..checks import DELTA_LEAST
 from ..errors import UnsupportedEventError
 from ..events import Approximate, Event, Pure
 from . import inversion, optimal, pairs, single
 from .composition import reached
+from .failures import unfailing
 from .interval import Interval
 from .lattice import ON_NODE, SLACK, Cells, Lattice, tails
 from .pairs import Floats, Loss
@@ -72,6 +75,9 @@ def epsilon(event: Event, delta: Fraction | float, *, accuracy: float = ACCURACY
     if alike is not None:
         step, own, times = alike
         return optimal.epsilon(epsilon0=step, delta0=own, times=times, delta=delta)
+    rest, (low, high) = unfailing(event)
+    if rest is not event:
+        return _beside_failures(rest, Fraction(delta), low, high, accuracy)
     found = _bracket(event, _epsilon_bounds(float(delta), accuracy))
     if math.isinf(found.upper):
         raise UnsupportedEventError(
@@ -90,7 +96,29 @@ def delta(event: Event, epsilon: Fraction | float, *, least: float = 1e-15) -> I
     if alike is not None:
         step, own, times = alike
         return optimal.delta(epsilon0=step, delta0=own, times=times, epsilon=epsilon)
+    rest, (low, high) = unfailing(event)
+    if rest is not event:
+        found = Interval(0.0, 0.0) if rest is None else delta(rest, epsilon, least=least)
+        return Interval(
+            exact.float_below(1 - high * (1 - Fraction(found.lower))),
+            exact.float_above(1 - low * (1 - Fraction(found.upper))),
+        )
     return _bracket(event, _delta_bounds(float(epsilon), least))
+
+
+def _beside_failures(rest: Event | None, target: Fraction, low: Fraction, high: Fraction, accuracy: float) -> Interval:
+    """The epsilon of the rest at what failures leave of delta: 1 - delta = (1 - failures) (1 - delta of the rest)."""
+    if 1 - target > low * (1 - (2 * DELTA_LEAST if rest is not None else 0)):
+        raise UnsupportedEventError(
+            f"what fails with probability {exact.float_above(1 - low):.6g} cannot be priced at delta = "
+            f"{float(target):g}: it needs a larger delta"
+        )
+    if rest is None:
+        return Interval(0.0, 0.0)
+    least, most = 1 - (1 - target) / low, 1 - (1 - target) / high
+    above = epsilon(rest, Fraction(exact.float_below(least)), accuracy=accuracy).upper
+    below = epsilon(rest, Fraction(min(exact.float_above(most), 1 - 2.0**-53)), accuracy=accuracy).lower
+    return Interval(min(below, above), above)
 
 
 def _alike(event: Event) -> tuple[Fraction, Fraction, int] | None:
@@ -99,7 +127,7 @@ def _alike(event: Event) -> tuple[Fraction, Fraction, int] | None:
     if lists is None or len(lists[0]) > 1:
         return None
     ((leaf, times),) = lists[0].items()
-    if not isinstance(leaf, Pure | Approximate) or times > 10**6:
+    if not isinstance(leaf, Pure | Approximate) or not leaf.epsilon or times > 10**6:
         return None
     return leaf.epsilon, leaf.delta if isinstance(leaf, Approximate) else Fraction(0), times
 
@@ -259,7 +287,7 @@ def _finer(
     step = max(step, finest)
     rounds, last = 0, 0.0
     while rounds < _ROUNDS:
-        step = _aligned(parts, step)
+        step = _aligned(parts, step, finest)
         if step == last:  # the atoms fit: no finer lattice would do better
             return
         last = step
@@ -280,11 +308,12 @@ def _step(parts: Several[Part], tilt: float, wanted: float) -> float:
     return max(math.sqrt(4 * wanted / ((1 + tilt) * count)), wanted / count)
 
 
-def _aligned(parts: Several[Part], step: float) -> float:
-    """A step that divides the atoms of the first mechanism that has some: atoms on nodes are exact."""
+def _aligned(parts: Several[Part], step: float, finest: float) -> float:
+    """A step that divides the atoms of the first mechanism that has some: atoms on nodes are exact. (Not where that is
+    next to nothing beside the others: the lattice would have more points than memory.)"""
     for law, _ in parts:
-        if law.atoms.size > 1:
-            top = float(np.abs(law.atoms).max())
+        top = float(np.abs(law.atoms).max(initial=0.0))
+        if law.atoms.size > 1 and (len(parts) == 1 or top >= finest):
             places = np.unique(np.round(np.abs(law.atoms) / top, 12))
             gap = float(np.diff(places).min()) if places.size > 1 else 1.0
             unit = top * (gap / 2 if abs((1 / gap) % 1 - 0.5) < 1e-6 else gap)

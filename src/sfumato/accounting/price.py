@@ -140,7 +140,8 @@ def _by_parts(event: Event, target: Fraction) -> Event:
         if not _own_price(leaf):
             return leaf
         share = target / (2 * count * times)
-        size = Fraction(max(_own(leaf, share).upper, 1e-9))
+        found = _own(leaf, share).upper
+        size = Fraction(max(found, 1e-9)) if found else Fraction(0)
         if size > checks.EPSILON_RANGE[1]:
             raise UnsupportedEventError(f"{type(leaf).__name__} alone costs more than epsilon = 10000")
         return Approximate(epsilon=size, delta=share, relation=leaf.relation)

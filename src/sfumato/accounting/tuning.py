@@ -30,7 +30,7 @@ from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
-from scipy import special, stats
+from scipy import special
 
 from .. import checks
 from ..errors import UnsupportedEventError
@@ -132,7 +132,7 @@ class Tries:
         number = np.asarray(k, dtype=np.float64)
         event = self._event
         if event.shape is None:
-            return stats.poisson.pmf(number, float(event.mean))
+            return _poisson_law().pmf(number, float(event.mean))
         shape, stop = float(event.shape), float(event.stop)
         log_law = number * math.log1p(-stop)
         if abs(shape) < 1e-9:
@@ -148,7 +148,7 @@ class Tries:
         if not 0 < probability < 1:
             raise checks.refuse("probability", probability, "a number above 0 and below 1")
         if self._event.shape is None:
-            return int(stats.poisson.ppf(probability, float(self._event.mean)))
+            return int(_poisson_law().ppf(probability, float(self._event.mean)))
         start, reached, size = 1, 0.0, 1024
         while True:
             mass = reached + np.cumsum(self.probability(np.arange(start, start + size)))
@@ -172,3 +172,9 @@ def stop_for(mean: Any, shape: Any = 1) -> Fraction:
         tried = mean_tries(BestOf(probe, shape=power, stop=Fraction(math.exp(middle))))
         low, high = (middle, high) if tried > wanted else (low, middle)
     return Fraction(float_below(Fraction(math.exp(high))))
+
+
+def _poisson_law() -> Any:
+    from scipy import stats  # here, as it takes long to import and few events need it
+
+    return stats.poisson
