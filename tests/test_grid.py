@@ -43,20 +43,26 @@ def test_floor_log2_is_the_largest_power_not_above(x: Fraction) -> None:
 @timeless
 @given(ORDINARY, ORDINARY, st.booleans())
 def test_the_step_is_finer_than_the_noise_and_values_fit(scale: Fraction, largest: Fraction, whole: bool) -> None:
-    exponent = grid.exponent_for(scale, largest=largest, whole=whole)
+    exponent = grid.exponent_for(
+        scale, largest=largest, finer=grid.FINER_COUNTS if whole else grid.FINER_VALUES, coarsest=0 if whole else None
+    )
     step = Fraction(2) ** exponent
     assert not whole or exponent <= 0
     if not whole or largest >= 1:  # counts of one are the only whole contributions
         assert largest / step <= 2**43 or exponent == 0
-    if grid.floor_log2(largest) <= grid.floor_log2(scale):  # the usual case: noise hides a unit
-        assert scale / step >= 2**10
+        if grid.floor_log2(largest) <= grid.floor_log2(scale):  # the usual case: noise hides a unit
+            assert scale / step >= 2**10
 
 
 def test_the_step_is_the_same_for_every_value_of_the_data() -> None:
     """It is made of the plan's fields alone."""
     query = bounds.clipped_sum("x", -3, 8, Unit())
     plan = Laplace(query=query, epsilon=Fraction(1, 2))
-    assert plan.exponent == grid.exponent_for(Fraction(16), largest=Fraction(8), whole=False) == 4 - grid._FINER_VALUES
+    assert (
+        plan.exponent
+        == grid.exponent_for(Fraction(16), largest=Fraction(8), finer=grid.FINER_VALUES)
+        == 4 - grid.FINER_VALUES
+    )
 
 
 @timeless
@@ -68,7 +74,7 @@ def test_quantised_reals_stay_inside_the_bounds(
     lower, upper = interval
     largest = max(abs(lower), abs(upper))
     scale = max(scale, largest / 10**4)  # epsilon is at most 10^4
-    exponent = grid.exponent_for(scale, largest=largest, whole=False)
+    exponent = grid.exponent_for(scale, largest=largest, finer=grid.FINER_VALUES)
     steps = grid.quantise(np.array([*raw, *EDGES, float(lower), float(upper)]), lower, upper, exponent)
     assert steps.dtype == np.int64
     low, high = min(lower, Fraction(0)), max(upper, Fraction(0))  # a sum's sensitivity counts from 0

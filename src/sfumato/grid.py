@@ -19,16 +19,23 @@ Integers = NDArray[np.int64]
 # How much finer than the noise a step is. Counts are whole numbers: 2^10 makes rounding cost a millionth of the noise.
 # Real values are rounded one by one: at 2^28 half a million rows that are all rounded the same way shift the sum by
 # less than 0.1 % of the noise, and rows rounded as chance has it by a millionth.
-_FINER_COUNTS, _FINER_VALUES = 10, 28
+FINER_COUNTS, FINER_VALUES = 10, 28
 _INT64 = (-(2**63), 2**63 - 1)
+_ROOM = 30  # counts of up to 2^31 rows fit int64 with so many binary places
 _LARGEST = 43  # the largest clipped value has at most this many bits, so that sums of products stay exact in int64
 
 
-def exponent_for(scale: Fraction, *, largest: Fraction, whole: bool) -> int:
-    """The grid step is 2^exponent: from the noise scale and the largest clipped value, both public."""
-    finer = _FINER_COUNTS if whole else _FINER_VALUES
-    exponent = max(floor_log2(scale) - finer, floor_log2(largest) + 1 - _LARGEST)
-    return min(exponent, 0) if whole else exponent
+def exponent_for(scale: Fraction, *, largest: Fraction, finer: int, coarsest: int | None = None) -> int:
+    """The grid step is 2^exponent: `finer` halvings below the noise scale, as far as the largest clipped value allows;
+    both are public. Whole numbers have a coarsest step at which they are exact."""
+    exponent = max(floor_log2(scale) - finer, finest(largest, coarsest))
+    return exponent if coarsest is None else min(exponent, coarsest)
+
+
+def finest(largest: Fraction, coarsest: int | None = None) -> int:
+    """The least exponent at which int64 is wide enough for the largest clipped value, and for sums of whole numbers."""
+    exponent = floor_log2(largest) + 1 - _LARGEST
+    return exponent if coarsest is None else max(exponent, coarsest - _ROOM)
 
 
 def floor_log2(x: Fraction) -> int:

@@ -42,8 +42,8 @@ SCALES = (2.0**-12, 2.0**40)
 
 # The mesh of the deepest uniform a sampler inverts is 2^-63, so magnitudes beyond these multiples of the scale are
 # decided by enclosures alone.
-_DEEPEST_LOG = 63 * math.log(2)
-_DEEPEST_Z = 9.2
+DEEPEST_LOG = 63 * math.log(2)
+DEEPEST_Z = 9.2
 
 
 def _scale(value: Any, name: str) -> float:
@@ -57,6 +57,7 @@ class Law(ABC):
     """A law on the integers. Symmetric around 0 unless `one_sided`."""
 
     one_sided: ClassVar[bool] = False
+    rounded: ClassVar[bool] = False
 
     @property
     @abstractmethod
@@ -135,6 +136,19 @@ class Law(ABC):
             low, high = (low, middle) if self.tail(middle) <= alpha else (middle, high)
         return high - 1
 
+    def mixed_half_width(self, l1: Any, l2: Any, linf: Any, alpha: float) -> Floats:
+        """A w with P(|sum b_i X_i| > w) <= alpha for independent X_i of this law and weights b of these norms."""
+        if not 0 < alpha < 1:
+            raise refuse("alpha", alpha, "a probability above 0 and below 1")
+        l1, l2, linf = np.broadcast_arrays(*(np.asarray(norm, dtype=np.float64) for norm in (l1, l2, linf)))
+        mixed = self._mixed(l1, l2, linf, alpha)
+        # One weight alone: no bound is needed, the law is known.
+        return np.where(l1 <= linf * (1 + 1e-9), np.minimum(mixed, l1 * (self.half_width(alpha) + 0.5)), mixed)
+
+    @abstractmethod
+    def _mixed(self, l1: Floats, l2: Floats, linf: Floats, alpha: float) -> Floats:
+        """The same for any weights. (A rounded law is the continuous one, moved by at most half a step.)"""
+
 
 @dataclass(frozen=True)
 class _Normal(Law):
@@ -149,7 +163,12 @@ class _Normal(Law):
 
     @property
     def invert_error(self) -> float:
-        return (self.sigma * _DEEPEST_Z + 1) * NDTRI_ERROR
+        return (self.sigma * DEEPEST_Z + 1) * NDTRI_ERROR
+
+    def _mixed(self, l1: Floats, l2: Floats, linf: Floats, alpha: float) -> Floats:
+        """sum b_i X_i is sub-Gaussian with sigma |b|_2 (for the discrete law: Canonne, Kamath, Steinke 2020)."""
+        z = -special.ndtri(alpha / 2) if self.rounded else math.sqrt(2 * math.log(2 / alpha))
+        return np.asarray(self.sigma * l2 * z + (0.5 * l1 if self.rounded else 0.0))
 
 
 @dataclass(frozen=True)
@@ -165,7 +184,55 @@ class _Exponential(Law):
 
     @property
     def invert_error(self) -> float:
-        return (self.scale * _DEEPEST_LOG + 1) * LOG_ERROR
+        return (self.scale * DEEPEST_LOG + 1) * LOG_ERROR
+
+    def _mixed(self, l1: Floats, l2: Floats, linf: Floats, alpha: float) -> Floats:
+        """The lesser of two bounds.
+
+        Chernoff: the law's moment function at c is at most 1/(1 - (c scale)^2) (with equality for Laplace; for the
+        discrete law c scale becomes sinh(c/2)/sinh(1/(2 scale)), which is less), and -ln(1 - x)/x grows in x. So with
+        u = c scale linf below 1 and v = (l2/linf)^2 the bound is w = scale linf (ln(2/alpha) - v ln(1 - u^2))/u, for
+        any u. The other is `_spread_of_laplace`, and what the law differs from a continuous one: a rounded one by half
+        a step; the discrete one has the size floor(|Y| + d) for Laplace Y, as its tail 2 q^k/(1 + q) is q^(k - d) with
+        0 <= d <= 1/2, and differs by less than a step.
+        """
+        some = np.maximum(linf, 1e-300)
+        v = (l2 / some) ** 2
+        best = np.full(some.shape, np.inf)
+        for u in _CHERNOFF:
+            np.minimum(best, (math.log(2 / alpha) - v * math.log1p(-u * u)) / u, out=best)
+        chernoff = self.scale * some * best + (0.5 * l1 if self.rounded else 0.0)
+        spread = self.scale * l2 * _spread_of_laplace(alpha) + (0.5 if self.rounded else 1.0) * l1
+        return np.asarray(np.minimum(chernoff, spread))
+
+
+_CHERNOFF = np.linspace(0.01, 0.99, 99).tolist()
+
+
+@lru_cache(maxsize=256)
+def _spread_of_laplace(alpha: float) -> float:
+    """A w with P(|sum b_i X_i| > w) <= alpha for every b with |b|_2 = 1 and independent Laplace X_i of scale 1.
+
+    X_i is sqrt(2 E_i) N_i with E_i exponential and N_i normal, so given the E_i the sum is normal, of variance
+    V = 2 sum b_i^2 E_i, a mean of exponentials, and E psi(V) <= E psi(2 E) for every convex psi (Jensen). The tail
+    T(V) = 2 Phi(-w/sqrt(V)) is convex for V <= w^2/3 and concave beyond; psi goes on there along the tangent, which
+    lies above T. As E T(2 E) = e^-w, the bound is e^-w + integral of (tangent - T) beyond, at density e^(-V/2)/2.
+    """
+
+    def bound(w: float) -> float:
+        bend = w * w / 3
+        rise = math.exp(-1.5) / math.sqrt(2 * math.pi) * w * bend**-1.5
+        x, weights = special.roots_laguerre(48)  # V = bend + 2 x, which has density e^-x beyond the bend
+        over = 2 * special.ndtr(-math.sqrt(3)) + 2 * rise * x - 2 * special.ndtr(-w / np.sqrt(bend + 2 * x))
+        return math.exp(-w) + math.exp(-bend / 2) * float(weights @ over)
+
+    low, high = 0.0, 1.0
+    while bound(high) > alpha * (1 - 1e-6):
+        low, high = high, 2 * high
+    while high - low > 1e-9 * high:
+        middle = (low + high) / 2
+        low, high = (low, middle) if bound(middle) <= alpha * (1 - 1e-6) else (middle, high)
+    return high
 
 
 @dataclass(frozen=True)
@@ -175,6 +242,8 @@ class RoundedGaussian(_Normal):
     For x on the grid, x + round(G) = round(x + G), so releasing with it is post-processing of the continuous Gaussian
     mechanism, in any dimension.
     """
+
+    rounded: ClassVar[bool] = True
 
     @property
     def variance(self) -> float:
@@ -204,6 +273,8 @@ class RoundedLaplace(_Exponential):
 
     Post-processing of the continuous Laplace mechanism, as for the rounded Gaussian.
     """
+
+    rounded: ClassVar[bool] = True
 
     @property
     def variance(self) -> float:
@@ -260,6 +331,9 @@ class Geometric(_Exponential):
     """P(k) = (1 - q) q^k for k >= 0, q = exp(-1/scale)."""
 
     one_sided: ClassVar[bool] = True
+
+    def _mixed(self, l1: Floats, l2: Floats, linf: Floats, alpha: float) -> Floats:
+        raise NotImplementedError("one-sided noise has no error bar around 0")
 
     @property
     def variance(self) -> float:

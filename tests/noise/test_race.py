@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import math
+from collections import Counter
 from fractions import Fraction
+from itertools import permutations
 from typing import Any
 
 import numpy as np
@@ -263,3 +265,186 @@ def test_noise_selects_through_here() -> None:
     row = np.array(scores, dtype=np.float64)
     for _ in range(50):
         assert noise.select(scores) == race.select(row, Fraction(1), "gumbel", bits)
+
+
+# Weights: a candidate that stands for many.
+
+
+def weighted_law(scores: list[float], weights: list[int], scale: float) -> np.ndarray:
+    odds = np.array(weights) * np.exp(scale * (np.array(scores) - max(scores)))
+    return odds / odds.sum()
+
+
+@pytest.mark.parametrize(
+    ("scores", "weights"),
+    [([0.0, -1.0, -2.0], [1, 5, 2]), ([3.0, 3.0, 3.0, 3.0], [1, 2, 3, 4]), ([0.0, -80.0], [1, 2**60])],
+    ids=str,
+)
+def test_weighted_winners_have_the_law_and_no_other(scores: list[float], weights: list[int]) -> None:
+    noise = Noise(SeededBits(70))
+    won = np.bincount([noise.select(scores, scale=HALF, weights=weights) for _ in range(RACES)], minlength=len(scores))
+    law = weighted_law(scores, weights, 0.5)
+    assert chisquare(won, law * RACES).pvalue > 1e-6
+    wrong = weighted_law(scores, [2 * weights[0], *weights[1:]], 0.5)
+    assert chisquare(won, wrong * RACES).pvalue < 1e-6
+
+
+def test_a_weight_of_one_is_no_weight() -> None:
+    plain, weighted = Noise(SeededBits(71)), Noise(SeededBits(71))
+    for _ in range(200):
+        assert plain.select([0, 1, 2]) == weighted.select([0, 1, 2], weights=[1, 1, 1])
+
+
+def test_nobody_runs_with_a_weight_of_zero() -> None:
+    scores, weights = [1e300, 0.0, 5.0, 0.0], np.array([0, 3, 0, 1])
+    for word in (0, 1, 2**24, 2**63, 2**64 - 2**33, LAST):  # also with words that float64 does not judge
+        bits = ScriptedBits([word] * 4 + list(range(8)))
+        assert Noise(bits).select(scores, weights=weights) in (1, 3)
+    bits = CountingBits(SeededBits(72))
+    assert {Noise(bits).select(scores, weights=weights) for _ in range(100)} == {1, 3}
+    assert 400 <= bits.given <= 402  # one word per candidate, whoever runs
+
+
+def test_weighted_races_far_apart_and_large_and_tied() -> None:
+    noise = Noise(SeededBits(73))
+    assert noise.select([0.0, 1e6, 2e6], weights=[2**60, 2**60, 1]) == 2
+    many = np.zeros(10**6)
+    assert 0 <= noise.select(many, weights=np.full(10**6, 2**60)) < 10**6
+    heavy = np.ones(10**6, dtype=np.int64)
+    heavy[-7] = 2**60
+    assert noise.select(many, weights=heavy) == 10**6 - 7
+
+
+@pytest.mark.parametrize("weights", [(2**60, 2**60 - 1), (3, 1), (1, 2**53 + 1)], ids=str)
+@pytest.mark.parametrize("start", [2**40, 2**60, 2**61])
+def test_weights_in_a_photo_finish_are_exact(weights: tuple[int, int], start: int) -> None:
+    """Words whose totals tie once ln w is counted, as a rational score would not."""
+    with mp.workprec(1200):
+        n, _ = joined([start, 0x243F6A8885A308D3, 0x13198A2E03707344, 0xA4093822299F31D0], 64)
+        u = mp.ldexp(mpf(n), -256)
+        v = mp.exp(mp.log(u) * weights[1] / weights[0])  # the U of the second that ties with the first's u
+        deep = int(mp.floor(mp.ldexp(v, 256)))
+    other = [(deep >> shift) & LAST for shift in (192, 128, 64, 0)]
+    mine = [start, 0x243F6A8885A308D3, 0x13198A2E03707344, 0xA4093822299F31D0]
+    for place in range(1, 4):
+        for change in (-(2**40), -(2**20), 2**20, 2**40):
+            if not 0 <= other[place] + change <= LAST:
+                continue
+            theirs = [*other[:place], other[place] + change, *[2**63] * (3 - place), 1, 1]
+            bits = ScriptedBits([w for pair in zip([*mine, 1, 1], theirs, strict=True) for w in pair])
+            winner = Noise(bits).select([0.0, 0.0], weights=np.array(weights))
+            assert winner == (1 if change > 0 else 0)  # the larger U runs further
+            assert bits.given > 2
+
+
+@pytest.mark.parametrize("bad", [[1], [1, -1], [0, 0], [1.0, 2.0], [1, 2**60 + 1], [[1, 1]], [1, 2**70], "ab"], ids=str)
+def test_bad_weights_are_refused_without_being_shown(bad: Any) -> None:
+    with pytest.raises(ArgumentError, match=r"^weights = '...' is not allowed"):
+        Noise(SeededBits(74)).select([0, 1], weights=bad)
+
+
+def test_weights_go_with_gumbel_noise_only() -> None:
+    with pytest.raises(ArgumentError, match=r"^noise = 'exponential'"):
+        Noise(SeededBits(75)).select([0, 1], weights=[1, 2], noise="exponential")
+
+
+# The first k in order.
+
+
+def peeled(scores: list[float], scale: float, k: int) -> dict[tuple[int, ...], float]:
+    """The law of k winners, each drawn by the exponential mechanism among those that are left."""
+    law = {}
+    for order in permutations(range(len(scores)), k):
+        chance, left = 1.0, list(range(len(scores)))
+        for winner in order:
+            odds = {i: math.exp(scale * scores[i]) for i in left}
+            chance *= odds[winner] / sum(odds.values())
+            left.remove(winner)
+        law[order] = chance
+    return law
+
+
+@pytest.mark.parametrize("k", [1, 2, 3, 4])
+def test_the_first_k_have_the_law_of_peeling(k: int) -> None:
+    scores, noise = [0.0, 1.0, 1.0, 2.5], Noise(SeededBits(80 + k))
+    seen = Counter(tuple(noise.top(scores, k, scale=HALF)) for _ in range(RACES))
+    law = peeled(scores, 0.5, k)
+    assert set(seen) <= set(law)
+    assert chisquare([seen[o] for o in law], [p * RACES for p in law.values()]).pvalue > 1e-6
+    for wrong in (0.35, 0.65):
+        other = peeled(scores, wrong, k)
+        assert chisquare([seen[o] for o in law], [p * RACES for p in other.values()]).pvalue < 1e-6
+
+
+def test_the_first_of_the_first_k_is_the_winner() -> None:
+    for seed in range(100):
+        scores = [0.0, 0.3, -0.2, 0.1]
+        assert Noise(SeededBits(seed)).top(scores, 2)[0] == Noise(SeededBits(seed)).select(scores)
+
+
+@pytest.mark.parametrize("slack", [2.0**-20, 0.5, 1e9])
+def test_float_ranks_and_enclosures_agree(slack: float, monkeypatch: pytest.MonkeyPatch) -> None:
+    """With a wide slack clusters, or everybody, are settled by enclosures: the order must be the same."""
+    row = SeededBits(81).words(12).astype(np.float64) / 2**63
+    words = SeededBits(82).words(12 * 25).tolist()
+    more = SeededBits(83).words(100).tolist()
+    want = [race.top(row, 5, Fraction(1, 3), ScriptedBits(words[i : i + 12] + more)) for i in range(0, len(words), 12)]
+    monkeypatch.setattr(race, "_SLACK", slack)
+    got = [race.top(row, 5, Fraction(1, 3), ScriptedBits(words[i : i + 12] + more)) for i in range(0, len(words), 12)]
+    assert got == want and len({tuple(order) for order in got}) > 20
+
+
+@settings(max_examples=60, deadline=None, derandomize=True)
+@given(data=st.data())
+def test_orders_are_those_of_exact_arithmetic(data: Any) -> None:
+    """Ties, outer words and hopeless scores: the order is the one that the bits used determine."""
+    count = data.draw(st.integers(1, 5))
+    word = st.integers(0, LAST) | st.integers(0, 2**25) | st.integers(LAST - 2**35, LAST) | st.just(2**63)
+    scores = data.draw(
+        st.lists(st.sampled_from([0.0, 0.0, 1.0, -1e9, -1e9 + 1e-7, 3.0]), min_size=count, max_size=count)
+    )
+    first = data.draw(st.lists(word, min_size=count, max_size=count))
+    k = data.draw(st.integers(1, count))
+    bits = CountingBits(ScriptedBits([*first, *SeededBits(84).words(200).tolist()]))
+    order = race.top(np.array(scores), k, HALF, bits)
+    assert len(set(order)) == k
+    with mp.workprec(1200):
+        bounds = [totals(Fraction(s) * HALF, [w], "gumbel") for s, w in zip(scores, first, strict=True)]
+        for place, winner in enumerate(order):
+            for other in range(count):
+                if other not in order[: place + 1]:
+                    assert bounds[winner][1] >= bounds[other][0]
+
+
+def test_far_behind_ranks_are_not_trusted_to_floats() -> None:
+    """Totals of -1e15 are whole numbers in float64, so gaps below that must be settled."""
+    scores = [0.0, -1e15 - 0.125, -1e15]
+    for seed in range(30):
+        words = SeededBits(seed).words(3).tolist()
+        order = race.top(np.array(scores), 2, Fraction(1), ScriptedBits(words + SeededBits(99).words(30).tolist()))
+        with mp.workprec(400):
+            low = [totals(Fraction(s), [w], "gumbel")[0] for s, w in zip(scores, words, strict=True)]
+        assert order == [0, 1 if low[1] > low[2] else 2]
+
+
+def test_ranking_takes_one_word_per_candidate_and_scales() -> None:
+    bits = CountingBits(SeededBits(85))
+    order = race.top(np.arange(10.0**5) * 1e-5, 50, Fraction(1), bits)
+    assert len(set(order)) == 50 and 10**5 <= bits.given <= 10**5 + 60
+    assert race.top(np.zeros(3), 3, HALF, ScriptedBits([5, 5, 5, 1 << 60, 2 << 60, 3 << 60])) == [2, 1, 0]
+
+
+@pytest.mark.parametrize("bad", [0, 3, 1.0, True])
+def test_bad_counts_are_refused(bad: Any) -> None:
+    with pytest.raises(ArgumentError, match=r"^count = "):
+        Noise(SeededBits(86)).top([0.0, 1.0], bad)
+
+
+def test_weighted_float_pass_and_enclosures_name_the_same_winner(monkeypatch: pytest.MonkeyPatch) -> None:
+    row, weights = np.array([0.0, 0.4, -25.0, 0.1, -80.0]), np.array([3, 1, 2**20, 0, 2**60])
+    words, more = SeededBits(90).words(5 * 100).tolist(), SeededBits(91).words(100).tolist()
+    races = [words[i : i + 5] for i in range(0, 500, 5)]
+    fast = [race.select(row, HALF, "gumbel", ScriptedBits([*each, *more]), weights) for each in races]
+    monkeypatch.setattr(race, "_SLACK", 1e9)  # everybody stays in the race
+    slow = [race.select(row, HALF, "gumbel", ScriptedBits([*each, *more]), weights) for each in races]
+    assert fast == slow and 3 not in fast and len(set(fast)) >= 3

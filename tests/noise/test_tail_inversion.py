@@ -184,7 +184,7 @@ def test_a_uniform_of_127_zero_bits_is_settled_with_more_bits(monkeypatch: pytes
         nonlocal calls
         calls += 1
         if calls > 2000:
-            pytest.fail("_settle does not come to an end while all bits are zero")
+            pytest.fail("settle does not come to an end while all bits are zero")
         return side(*args)  # type: ignore[arg-type]
 
     monkeypatch.setattr(inversion, "_side", counted)
@@ -197,7 +197,7 @@ def test_a_uniform_of_127_zero_bits_is_settled_with_more_bits(monkeypatch: pytes
 def test_settling_does_not_depend_on_the_guess(guess: int) -> None:
     for law in (RoundedGaussian(8.0), DiscreteGaussian(8.0), Geometric(8.0)):
         for n in (3, 2**40, 2**60, 2**62, TOP - 1):
-            value = inversion._settle(law, n, guess, ScriptedBits([77]))
+            value = inversion.settle(law, n, guess, ScriptedBits([77]))
             assert reference.inverts(law, value, (n << 64) | 77, 127)
 
 
@@ -228,7 +228,7 @@ def magnitudes(law: Law, path: Path, words: np.ndarray, monkeypatch: pytest.Monk
 
 def settled(law: Law, words: np.ndarray, guesses: np.ndarray, bits: SeededBits) -> list[int]:
     """Magnitudes by enclosures alone."""
-    return [inversion._settle(law, int(w) >> 1, int(g), bits) for w, g in zip(words, guesses, strict=True)]
+    return [inversion.settle(law, int(w) >> 1, int(g), bits) for w, g in zip(words, guesses, strict=True)]
 
 
 class _Then:

@@ -11,12 +11,12 @@ error that is bounded, not hoped for:
   inverse   (any scale) The law's closed inverse gives a real x, and the magnitude is floor(x).
 
 Where n lies within the margin of a boundary, more bits are drawn and the boundary is enclosed in integer arithmetic
-until it is certain on which side U lies (`_settle`). This happens about once in 10^8 draws from a table, and once in
+until it is certain on which side U lies (`settle`). This happens about once in 10^8 draws from a table, and once in
 10^4 at the scale of real-valued sums (2^28 steps).
 
 Claim: a draw has exactly the law P. Proof: where the fast path answers, |n/2^63 - boundary| exceeds the float error of
 every boundary that could matter, so the answer is #{k : P(X >= k) > U} for every U in [n, n+1)/2^63; where it does not,
-`_settle` returns that number for the U whose bits it extends. The margin costs time, never exactness.
+`settle` returns that number for the U whose bits it extends. The margin costs time, never exactness.
 
 Every draw takes one 64-bit word and the same steps, whatever the value; only the settled ones take more (F4).
 """
@@ -38,7 +38,7 @@ _MARGIN = int(TAIL_ERROR * 2**63) * 2 + 2  # of the boundary, in units of 2^-63:
 _FEW = 1 << 12  # below this many draws a big table is not worth building
 # Uniforms below 2^_DEEP / 2^63 are always settled by enclosures. A table's cells must stay wider than the margin; for
 # the inverse the bits not drawn must not matter.
-_DEEP, _INVERT_DEEP = 36, 44
+_DEEP, INVERT_DEEP = 36, 44
 _SMALL_SCALE, _TABLE_SCALE = 64.0, 2048.0
 
 
@@ -57,7 +57,7 @@ def draw(law: Law, count: int, bits: Bits) -> Integers:
         close = table.read(words, part) if table is not None else _invert(law, words, part)
         if close is not None:
             for index in close:
-                part[index] = _settle(law, int(words[index]) >> 1, int(part[index]), bits)
+                part[index] = settle(law, int(words[index]) >> 1, int(part[index]), bits)
         if not law.one_sided:
             sign = (words & np.uint64(1)).view(np.int64)  # the lowest bit; the other 63 made the magnitude
             np.negative(sign, out=sign)
@@ -78,12 +78,12 @@ def _invert(law: Law, words: Words, out: Integers) -> NDArray[np.intp] | None:
     out[:] = below
     x -= below
     # x moves by at most 1.26 scale dt/t when t does (Mills' ratio for the Gaussians, 1 for the others)
-    margin = law.invert_error + 1.26 * law.spread * (2.0**-53 + 2.0**-_INVERT_DEEP)
+    margin = law.invert_error + 1.26 * law.spread * (2.0**-53 + 2.0**-INVERT_DEEP)
     x -= 0.5
     np.abs(x, out=x)
-    if x.max() < 0.5 - margin and n.min() >= 1 << _INVERT_DEEP:
+    if x.max() < 0.5 - margin and n.min() >= 1 << INVERT_DEEP:
         return None
-    return np.flatnonzero((x >= 0.5 - margin) | (n < 1 << _INVERT_DEEP))
+    return np.flatnonzero((x >= 0.5 - margin) | (n < 1 << INVERT_DEEP))
 
 
 @dataclass(frozen=True)
@@ -155,7 +155,7 @@ def _cut(boundaries: Integers, mantissa: int) -> _Table | None:
     return _Table(base.astype(np.int32), padded[base], shift, first)
 
 
-def _settle(law: Law, n: int, guess: int, bits: Bits) -> int:
+def settle(law: Law, n: int, guess: int, bits: Bits) -> int:
     """#{k >= 1 : P(X >= k) > U} for U in [n, n+1) / 2^63, drawing further bits of U until it is certain.
 
     `guess` is where to look first; it costs time where it is far off, and nothing else.
