@@ -17,7 +17,7 @@ These guards stop accidents, not hostile code in the same process.
 from __future__ import annotations
 
 import warnings
-from collections.abc import Collection, Iterator, Mapping
+from collections.abc import Callable, Collection, Iterator, Mapping
 from contextlib import contextmanager
 from fractions import Fraction
 from typing import Any
@@ -25,6 +25,7 @@ from typing import Any
 from . import checks, record
 from .accounting.filters import Filter
 from .errors import ArgumentError, PlanError, PrivacyWarning, ReceiptError, guarded
+from .interactive import Interactive, Session
 from .noise import Bits, Noise, SecureBits
 from .plan import Drawn, Ledger, Plan, Receipt, Run
 from .release import Quote, Release
@@ -131,6 +132,8 @@ class Curator:
         self._check(plan)
         if plan.supervised is not None:
             raise PlanError("a plan without a body runs in your own loop: use curator.supervise(plan)")
+        if isinstance(plan, Interactive) and not plan.agenda:
+            raise PlanError("this plan names no questions: ask them in curator.session(plan), or give it some")
         stored = self.ledger.answer(self.accounts, plan.hash, self.private.address)
         if stored is not None:
             return Release(plan, record.parse(stored[1]), stored[0])
@@ -174,6 +177,35 @@ class Curator:
         finally:
             self.ledger.close(receipt)
             self.ledger.settle(receipt, outcome)
+
+    @contextmanager
+    def session(self, plan: Interactive, *, note: str = "") -> Iterator[Session]:
+        """Ask one question after another, each chosen after seeing the answers before it, for the plan's one price.
+
+        The price is charged whole when the session opens; leaving the block ends it.
+        """
+        self._check(plan)
+        if not isinstance(plan, Interactive):
+            raise PlanError("this plan takes no questions: use curator.release(plan)")
+        receipt = self.ledger.spend(self.accounts, plan, data=self.private.address, grade=self._bits.grade, note=note)
+        outcome = "failed"
+        try:
+            self.ledger.open(receipt)
+            rows = self._reader(plan, receipt)
+            session = Session(plan, Run(Noise(self._bits)), receipt, self.private.table, rows)
+            del rows  # what a traceback through this frame holds is the session, which lets go of the data
+            try:
+                yield session
+            finally:
+                session.close()
+                outcome = "failed" if session.failed else "answered"
+        finally:
+            self.ledger.settle(receipt, outcome)
+
+    def _reader(self, plan: Interactive, receipt: Receipt) -> Callable[[], Rows]:
+        """How a session gets at the rows: as they were when it opened, or anew each time."""
+        opened = guarded(lambda: self.private._open(receipt))
+        return (lambda: self.private._open(receipt)) if plan.rereads else (lambda: opened)
 
     def _check(self, plan: Plan[Any]) -> None:
         if not isinstance(plan, Plan):

@@ -139,14 +139,7 @@ class Plan(ABC, Generic[R]):
 
     def check(self, table: Table) -> None:
         """Refuse a table that lacks what the plan reads. Compares public things only."""
-        for name, needed in self.columns.items():
-            given = table.column(name)
-            _compatible(name, needed, given)
-            if self.unit.change == "zero-out" and not given.drops_nulls:
-                raise PlanError(
-                    f"column {name!r} reads NULLs as a value, so a zeroed-out unit would count: use nulls='drop', "
-                    "or another relation"
-                )
+        fits(self.unit, self.columns, table)
         for child in self.children:
             if child.supervised is not None:
                 raise PlanError("a reserve without a body is for curator.supervise: it cannot be a part of a plan")
@@ -171,6 +164,18 @@ def _within(owner: Any, kind: type[Any]) -> Iterator[Any]:
 
 
 _NUMBERS, _LISTED = ("real", "whole"), ("category", "flag")
+
+
+def fits(unit: Unit, columns: Mapping[str, Column], table: Table) -> None:
+    """Refuse a table that lacks a column, or has another kind of it. Compares public things only."""
+    for name, needed in columns.items():
+        given = table.column(name)
+        _compatible(name, needed, given)
+        if unit.change == "zero-out" and not given.drops_nulls:
+            raise PlanError(
+                f"column {name!r} reads NULLs as a value, so a zeroed-out unit would count: use nulls='drop', "
+                "or another relation"
+            )
 
 
 def _compatible(name: str, needed: Column, given: Column) -> None:
