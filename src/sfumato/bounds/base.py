@@ -10,15 +10,17 @@ from abc import ABC, abstractmethod
 from collections.abc import Mapping
 from dataclasses import dataclass
 from fractions import Fraction
+from functools import cached_property
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
-from .. import checks, exact, schema
+from .. import checks, exact, grid, schema
 from ..checks import Exact
 from ..rows import Rows
 from ..schema import Column
+from ..strategies import Mixing
 from ..units import Unit
 
 Vector = NDArray[Any]  # int64, or object (Python integers) where int64 could be too narrow
@@ -59,6 +61,11 @@ class Bounded(ABC):
         """A name for each coordinate."""
 
     @property
+    def size(self) -> int:
+        """How many coordinates there are."""
+        return len(self.names)
+
+    @property
     @abstractmethod
     def largest(self) -> Fraction:
         """The largest size of one row's contribution to one coordinate."""
@@ -69,8 +76,24 @@ class Bounded(ABC):
         return False
 
     @property
+    def finer(self) -> int:
+        """How many halvings finer than the noise the grid should be, so that rounding does not show."""
+        return grid.FINER_COUNTS if self.whole else grid.FINER_VALUES
+
+    @property
+    def coarsest(self) -> int | None:
+        """The largest exponent at which `steps` is exact; None where values are rounded to the grid anyway."""
+        return 0 if self.whole else None
+
+    @property
     def monotone(self) -> bool:
         """Does one unit's change move all coordinates the same way?"""
+        return False
+
+    @property
+    def exclusive(self) -> bool:
+        """Are the coordinates cells: does each row count in at most one of them, and a unit, by numbers of at least 0,
+        for at most `per_unit` in all?"""
         return False
 
     @property
@@ -83,6 +106,11 @@ class Bounded(ABC):
         """How many coordinates one finished number is made of."""
         return 1
 
+    @property
+    def mixing(self) -> Mixing | None:
+        """How finished numbers are mixed of the coordinates, where they are; else each is one of them."""
+        return None
+
     @abstractmethod
     def steps(self, rows: Rows, exponent: int) -> Vector:
         """The vector in whole steps of 2^exponent, exactly."""
@@ -91,8 +119,9 @@ class Bounded(ABC):
         """What people want to see, from the noisy vector alone."""
         return float(noisy[0])
 
-    def error(self, noisy: Floats, width: float) -> Any:
-        """The error bar of `finish`, from the noisy vector and a bound on each coordinate's error."""
+    def error(self, noisy: Floats, width: Any) -> Any:
+        """The error bar of `finish`, from the noisy vector and a bound on each coordinate's error (on each finished
+        number's, where they are mixed)."""
         return width
 
     @property
@@ -107,7 +136,7 @@ class Bounded(ABC):
     def linf(self) -> float:
         return exact.float_above(self._grouped.linf)
 
-    @property
+    @cached_property
     def _grouped(self) -> Sensitivity:
         g, one = self.unit.group, self.sensitivity
         return Sensitivity(g * one.l1, g * g * one.l2_squared, g * one.linf)
