@@ -6,7 +6,7 @@ from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
-    from . import bounds, events, mechanisms, schema
+    from . import bounds, events, mechanisms, schema, strategies
     from .accounting.calibrate import calibrate
     from .accounting.compare import compare
     from .accounting.filters import Budget
@@ -14,9 +14,11 @@ if TYPE_CHECKING:
     from .accounting.tradeoff import tradeoff
     from .combine import partition, repeat, reserve, sequence
     from .curator import Curator, Private
+    from .jointly import joint
     from .ledger import MemoryLedger
     from .report.explain import explain
     from .schema import Schema
+    from .tidy import Tidy
     from .units import Unit
 
 __version__ = "0.1.0"
@@ -27,6 +29,7 @@ __all__ = [
     "MemoryLedger",
     "Private",
     "Schema",
+    "Tidy",
     "Unit",
     "bounds",
     "calibrate",
@@ -35,12 +38,14 @@ __all__ = [
     "epsilon",
     "events",
     "explain",
+    "joint",
     "mechanisms",
     "partition",
     "repeat",
     "reserve",
     "schema",
     "sequence",
+    "strategies",
     "tradeoff",
 ]
 
@@ -50,12 +55,14 @@ _HOMES = {
     "MemoryLedger": "ledger",
     "Private": "curator",
     "Schema": "schema",
+    "Tidy": "tidy",
     "Unit": "units",
     "calibrate": "accounting.calibrate",
     "compare": "accounting.compare",
     "delta": "accounting.price",
     "epsilon": "accounting.price",
     "explain": "report.explain",
+    "joint": "jointly",
     "partition": "combine",
     "repeat": "combine",
     "reserve": "combine",

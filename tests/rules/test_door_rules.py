@@ -10,7 +10,7 @@ SOURCE = Path(__file__).parents[2] / "src" / "sfumato"
 FILES = sorted(SOURCE.rglob("*.py"))
 
 OPENERS = {"curator.py"}
-RUNNERS = {"plan.py", "combine.py", "curator.py"}
+RUNNERS = {"plan.py", "combine.py", "tidy.py", "curator.py"}
 GENERATORS = {"random", "numpy.random", "torch.random"}
 SEEDERS = {"manual_seed", "seed_all", "default_rng", "RandomState", "set_rng_state", "SystemRandom"}
 

@@ -17,7 +17,7 @@ SOURCE = ROOT / "src" / "sfumato"
 ANYTHING = {"*"}
 _BELOW_PLAN = {
     "errors", "checks", "record", "exact", "grid", "units", "schema", "events", "laws", "rows", "noise", "accounting",
-    "bounds",
+    "strategies", "bounds",
 }  # fmt: skip
 
 MAY_IMPORT: dict[str, set[str]] = {
@@ -33,16 +33,20 @@ MAY_IMPORT: dict[str, set[str]] = {
     "rows": {"schema", "units", "errors"},
     "noise": {"laws", "exact", "checks", "errors"},
     "accounting": {"events", "units", "laws", "exact", "checks", "record", "errors"},
-    "bounds": {"units", "schema", "rows", "grid", "exact", "checks", "record", "errors"},
+    "strategies": {"exact", "checks", "record", "errors"},
+    "bounds": {"strategies", "units", "schema", "rows", "grid", "exact", "checks", "record", "errors"},
     "plan": _BELOW_PLAN,
     "combine": _BELOW_PLAN | {"plan"},
-    "mechanisms": _BELOW_PLAN | {"plan"},
+    "mechanisms": _BELOW_PLAN | {"plan", "release", "interactive"},
+    "tidy": _BELOW_PLAN | {"plan", "release", "interactive", "mechanisms"},
+    "jointly": _BELOW_PLAN | {"plan", "combine", "release", "interactive", "mechanisms"},
+    "interactive": _BELOW_PLAN | {"plan", "release"},
     "ledger": {"plan", "events", "units", "accounting", "checks", "record", "errors"},
     "release": {"plan", "accounting", "checks", "errors"},
     "curator": {
-        "plan", "release", "noise", "rows", "schema", "units", "accounting", "record", "checks", "errors"
+        "plan", "release", "interactive", "noise", "rows", "schema", "units", "accounting", "record", "checks", "errors"
     },
-    "report": _BELOW_PLAN | {"plan", "combine", "mechanisms", "ledger", "release"},
+    "report": _BELOW_PLAN | {"plan", "combine", "mechanisms", "tidy", "jointly", "interactive", "ledger", "release"},
     "audit": ANYTHING,
     "demo": ANYTHING,
     "__init__": ANYTHING,
@@ -57,8 +61,10 @@ THIRD_PARTY: dict[str, set[str]] = {
     "laws": {"numpy", "scipy"},
     "noise": {"numpy", "scipy", "cryptography"},
     "accounting": {"numpy", "scipy"},
+    "strategies": {"numpy", "scipy"},
     "bounds": {"numpy"},
     "combine": {"numpy"},
+    "tidy": {"numpy"},
     "mechanisms": {"numpy"},
     "report": {"numpy", "matplotlib"},
     "audit": {"numpy", "scipy"},

@@ -121,7 +121,7 @@ class _Case:
 
     @cached_property
     def claims(self) -> dict[float, float]:
-        return _claims(self.plan)
+        return claims_of(self.plan)
 
     @cached_property
     def ordinary(self) -> dict[str, NDArray[Any]]:
@@ -134,7 +134,7 @@ class _Case:
         return self.plan._run(rows, Run(Noise(bits)))
 
 
-def _claims(plan: Plan[Any]) -> dict[float, float]:
+def claims_of(plan: Plan[Any]) -> dict[float, float]:
     """Every (delta, epsilon) that the accountants would sell the plan's event at."""
     found: dict[float, float] = {}
     with contextlib.suppress(UnsupportedEventError):
@@ -459,7 +459,7 @@ def _exact_loss(case: _Case) -> str:
     shares = [
         _held(loss, change)
         for leaf in lower_bound.leaves(case.plan)
-        for loss, change in lower_bound.losses(leaf, case.pairs, case.claims if leaf is case.plan else _claims(leaf))
+        for loss, change in lower_bound.losses(leaf, case.pairs, case.claims if leaf is case.plan else claims_of(leaf))
     ]
     return f"{100 * max(shares):.4g} % of the price reached" if shares else "no law known: left to the audit"
 

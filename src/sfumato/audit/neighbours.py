@@ -175,7 +175,7 @@ def extremes(column: Column) -> list[Any]:
     if column.type == "flag":
         return [True, False, None]
     if column.type == "key":
-        return ["one", "two", None]
+        return ["one", "two", None, 3]  # that a key occurs at all may be all that tells neighbours apart
     low, high = column.interval
     beyond = float(high + 100 * (high - low + Fraction(1)))
     if column.type == "whole":

@@ -51,7 +51,8 @@ class Additive(Plan[NDArray[np.float64]]):
     @cached_property
     def exponent(self) -> int:
         """The grid step is 2^exponent."""
-        return grid.exponent_for(self._scale, largest=self.query.largest, whole=self.query.whole)
+        query = self.query
+        return grid.exponent_for(self._scale, largest=query.largest, finer=query.finer, coarsest=query.coarsest)
 
     @cached_property
     def law(self) -> Law:
@@ -82,10 +83,19 @@ class Additive(Plan[NDArray[np.float64]]):
         """P(|noise| > width) <= alpha on a coordinate, where alpha is shared over the coordinates `finish` combines."""
         return float((self.law.half_width(alpha / self.query.combined) + 0.5) * 2.0**self.exponent)
 
+    def mixed_widths(self, alpha: float) -> NDArray[np.float64] | None:
+        """The same for each finished number, where it is a mixture of coordinates."""
+        mixing = self.query.mixing
+        return None if mixing is None else self.law.mixed_half_width(*mixing, alpha) * 2.0**self.exponent
+
     def error(self, raw: NDArray[np.float64], alpha: float) -> Any:
-        return self.query.error(raw, self.width(alpha))
+        mixed = self.mixed_widths(alpha)
+        return self.query.error(raw, self.width(alpha) if mixed is None else mixed)
 
     def expected_error(self, alpha: float) -> float | None:
+        mixed = self.mixed_widths(alpha)
+        if mixed is not None:
+            return float(mixed.max())
         return self.width(alpha) if self.query.combined == 1 else None
 
     @property

@@ -37,7 +37,7 @@ class Gaussian(Additive):
 
     def __post_init__(self) -> None:
         super().__post_init__()
-        if [self.epsilon, self.rho, self.multiplier].count(None) != 2:
+        if sum(each is None for each in (self.epsilon, self.rho, self.multiplier)) != 2:
             raise ArgumentError("say how much noise in one way: epsilon (with delta), rho, or multiplier.")
         if self.epsilon is not None:
             object.__setattr__(self, "epsilon", checks.epsilon(self.epsilon))

@@ -1,4 +1,4 @@
-"""What the selection mechanisms share: a winner among public candidates, by noisy score."""
+"""What the selection mechanisms share: winners among public candidates, by noisy score."""
 
 from __future__ import annotations
 
@@ -6,9 +6,10 @@ import math
 from dataclasses import dataclass
 from fractions import Fraction
 from functools import cached_property
-from typing import Any, ClassVar
+from typing import Any, ClassVar, TypeVar
 
 import numpy as np
+from numpy.typing import NDArray
 
 from .. import checks, grid
 from ..bounds import Bounded
@@ -18,18 +19,18 @@ from ..plan import Plan, Run
 from ..rows import Rows
 from ..units import Unit
 
+R = TypeVar("R")
+
 _FINER = 20  # a step of score is about 2^-20 of the largest contribution
 _EXACT = 2**53  # scores are clamped here, where floats are still exact; clamping moves no two scores further apart
 
 
 @dataclass(frozen=True, kw_only=True)
-class Selection(Plan[int]):
-    """Which candidate scores best. The candidates are the names of the query's coordinates."""
+class Scored(Plan[R]):
+    """Candidates with scores: the coordinates of the query, by name."""
 
     query: Bounded
     epsilon: Exact
-
-    noise: ClassVar[Kind]
 
     def __post_init__(self) -> None:
         if not isinstance(self.query, Bounded):
@@ -43,17 +44,36 @@ class Selection(Plan[int]):
     @cached_property
     def _exponent(self) -> int:
         exponent = grid.floor_log2(self.query.largest) - _FINER
-        return min(exponent, 0) if self.query.whole else exponent
+        return exponent if self.query.coarsest is None else min(exponent, self.query.coarsest)
+
+    @cached_property
+    def span(self) -> Fraction:
+        """Between neighbours, all changes of score lie in an interval of this length around 0: 2 linf, or linf where
+        all move the same way; in steps."""
+        linf = self.query.in_steps(self._exponent).linf
+        return linf if self.query.monotone else 2 * linf
+
+    def _scores(self, rows: Rows) -> NDArray[np.float64]:
+        return np.clip(self.query.steps(rows, self._exponent), -_EXACT, _EXACT).astype(np.float64)
+
+
+@dataclass(frozen=True, kw_only=True)
+class Selection(Scored[int]):
+    """Which candidate scores best."""
+
+    noise: ClassVar[Kind]
 
     @cached_property
     def rate(self) -> Fraction:
         """Log-odds per step of score: epsilon/(2 linf), or epsilon/linf where all scores move the same way."""
-        linf = self.query.in_steps(self._exponent).linf
-        return self.epsilon / (linf if self.query.monotone else 2 * linf)
+        return self.epsilon / self.span
+
+    def winner(self, rows: Rows, run: Run) -> int:
+        """The place of the largest noisy score."""
+        return run.noise.select(self._scores(rows), scale=self.rate, noise=self.noise)
 
     def _run(self, rows: Rows, run: Run) -> int:
-        scores = np.clip(self.query.steps(rows, self._exponent), -_EXACT, _EXACT).astype(np.float64)
-        return run.noise.select(scores, scale=self.rate, noise=self.noise)
+        return self.winner(rows, run)
 
     def finish(self, raw: int) -> Any:
         return self.query.names[raw]

@@ -10,7 +10,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 
-from . import float_bits, forked, precision, targets, timing
+from . import curves, float_bits, forked, precision, searching, targets, timing, variants
 from .verdict import CouldNotRunError, Verdict
 
 __all__ = ["ATTACKS", "CONTROLS", "CouldNotRunError", "Verdict", "attack"]
@@ -20,6 +20,9 @@ ATTACKS: dict[str, Callable[[], Verdict]] = {
     "F2": precision.attack,
     "F4": timing.attack,
     "F5": forked.attack,
+    "V1": variants.attack,
+    "V2": searching.attack,
+    "V3": curves.attack,
 }
 
 CONTROLS: dict[str, Callable[[], Verdict]] = {
@@ -27,6 +30,9 @@ CONTROLS: dict[str, Callable[[], Verdict]] = {
     "F2": lambda: precision.attack(targets.TEXTBOOK),
     "F4": lambda: timing.attack({"geometric by a loop": timing.looping_geometric}),
     "F5": lambda: forked.attack(forked.copied()),
+    "V1": variants.control,
+    "V2": searching.control,
+    "V3": curves.control,
 }
 
 

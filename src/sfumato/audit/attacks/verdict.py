@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+import warnings
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
 from dataclasses import dataclass, field
 
 from ...errors import SfumatoError
@@ -27,3 +29,11 @@ class Verdict:
 
 class CouldNotRunError(SfumatoError):
     """The attack needs something this machine does not have. It says nothing about the target."""
+
+
+@contextmanager
+def without_warnings(kind: type[Warning]) -> Iterator[None]:
+    """An attack makes plans that a person would be warned of."""
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", kind)
+        yield
