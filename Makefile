@@ -37,6 +37,7 @@ bench-setup: $(READY)  ## one virtual environment per peer library, under .bench
 bench: $(READY) bench-setup  ## the benchmarks, side by side with the peers
 	$(BIN)/python -m bench.noise
 	$(BIN)/python -m bench.accounting
+	$(BIN)/python -m bench.mechanisms
 
 clean:  ## remove what the other commands made
 	rm -rf $(VENV) .bench dist build .pytest_cache .mypy_cache .ruff_cache .hypothesis
