@@ -24,7 +24,7 @@ from ..schema import Table
 from ..units import Unit
 from .sparse_vector import SparseVector
 from .synthetic import Floats, Synthetic, Whole, answers, check_cells, check_total, coarsest, far_off, reach
-from .thresholds import Asked, Gate
+from .thresholds import Asked, Gate, Watch
 
 _BITS = 16  # weights are whole multiples of 2^-16
 _FINER = 30  # a step is at least 2^-30 of the noise of a measurement
@@ -202,14 +202,17 @@ class PrivateMultiplicativeWeights(Interactive):
         ]
 
 
-class _Learning(Conversation):
-    """The made-up histogram, the noisy threshold, and how many updates are left."""
+class _Learning(Watch):
+    """The made-up histogram beside the gate. It answers on when no updates are left."""
 
     def __init__(self, plan: PrivateMultiplicativeWeights, run: Run) -> None:
-        self._plan, self._noise = plan, run.noise
-        self._threshold = plan.gate.begin(run.noise)
-        self._left = np.array([plan.updates])
+        super().__init__(plan.gate, run.noise)
+        self._plan = plan
         self._made: Synthetic | None = None
+
+    @property
+    def over(self) -> bool:
+        return False
 
     def answer(self, rows: Rows, question: Whole) -> dict[str, Any]:
         plan = self._plan
@@ -221,11 +224,9 @@ class _Learning(Conversation):
         guess = float(made.answer(weights))
         truth = answers(cells, question)
         off = far_off(truth, np.array(guess), plan.exponent)
-        above = plan.gate.answer(plan.test.in_units(off, plan.gate.finer), self._threshold, self._left, self._noise)
-        if not above[0]:
+        if not self._above(plan.test, off)[0]:
             return {"value": guess, "from": SYNTHETIC}
-        self._left -= 1
-        value = self._noisy(truth)
+        value = self._measured(truth)
         made.learn(weights, value)
         return {"value": value, "from": MEASURED}
 
@@ -235,10 +236,10 @@ class _Learning(Conversation):
             total = float(plan.total)
         else:
             ones = np.full(plan.query.size, 1 << _BITS, dtype=np.int64)
-            total = self._noisy(answers(cells, ones))
+            total = self._measured(answers(cells, ones))
         self._made = Synthetic(plan.query.size, total, plan.passes)
         return self._made
 
-    def _noisy(self, exactly: Any) -> float:
+    def _measured(self, exactly: Any) -> float:
         noisy = exactly + self._noise.draw(self._plan.law, 1)
         return float(grid.to_float(noisy, self._plan.exponent)[0])

@@ -22,7 +22,7 @@ from ..record import record
 from ..rows import Rows
 from ..schema import Table
 from ..units import Unit
-from .thresholds import Asked, Gate, asked, gate_of
+from .thresholds import Asked, Gate, Watch, asked, gate_of
 
 _ROOT_BITS = 20
 
@@ -202,23 +202,14 @@ class SparseVector(Interactive):
         return steps
 
 
-class _Watch(Conversation):
-    """Keeps the noisy threshold and how many crossings are left."""
-
+class _Watch(Watch):
     def __init__(self, plan: SparseVector, run: Run) -> None:
-        self._plan, self._noise = plan, run.noise
-        self._threshold = plan.gate.begin(run.noise)
-        self._left = np.array([plan.gate.count])
-
-    @property
-    def over(self) -> bool:
-        return not self._left[0]
+        super().__init__(plan.gate, run.noise)
+        self._plan = plan
 
     def answer(self, rows: Rows, question: Asked) -> dict[str, Any]:
         steps = question.query.steps(rows, question.exponent)
-        gate = self._plan.gate
-        above = gate.answer(question.in_units(steps, gate.finer), self._threshold, self._left, self._noise)
-        self._left -= int(above.sum())
+        above = self._above(question, steps)
         said: dict[str, Any] = {"above": bool(above[0]) if question.single else above}
         law = self._plan.answer_law(question)
         if law is None:

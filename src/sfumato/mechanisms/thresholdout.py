@@ -22,7 +22,7 @@ from ..record import record
 from ..rows import Rows
 from ..schema import Table
 from ..units import Unit
-from .thresholds import Asked, Gate, asked, gate_of, in_steps
+from .thresholds import Asked, Gate, Watch, asked, gate_of, in_steps
 
 
 @record("plan-thresholdout/1")
@@ -184,24 +184,15 @@ class Held:
     steps: Any
 
 
-class _Holdout(Conversation):
-    """Keeps the noisy threshold and how many crossings are left."""
-
+class _Holdout(Watch):
     def __init__(self, plan: Thresholdout, run: Run) -> None:
-        self._plan, self._noise = plan, run.noise
-        self._threshold = plan.gate.begin(run.noise)
-        self._left = np.array([plan.gate.count])
-
-    @property
-    def over(self) -> bool:
-        return not self._left[0]
+        super().__init__(plan.gate, run.noise)
+        self._plan = plan
 
     def answer(self, rows: Rows, question: Held) -> dict[str, Any]:
-        on_grid, gate = question.asked, self._plan.gate
+        on_grid = question.asked
         steps = on_grid.query.steps(rows, on_grid.exponent)
-        apart = on_grid.in_units(np.abs(steps - question.steps), gate.finer)
-        above = gate.answer(apart, self._threshold, self._left, self._noise)
-        self._left -= int(above.sum())
+        above = self._above(on_grid, np.abs(steps - question.steps))
         shown = steps[: above.size][above]
         values = question.training[: above.size].copy()
         noisy = shown + self._noise.draw(self._plan.answer_law(on_grid), shown.size)

@@ -24,6 +24,7 @@ from numpy.typing import NDArray
 from .. import checks, exact, grid
 from ..bounds import Bounded
 from ..errors import ArgumentError
+from ..interactive import Conversation
 from ..laws import SCALES, DiscreteLaplace, Integers, Law
 from ..noise import Noise
 
@@ -73,6 +74,26 @@ class Gate:
         share = alpha / 2
         steps = self.threshold_law.half_width(share) + self.query_law.half_width(share / questions) + 1
         return steps / self.finer
+
+
+class Watch(Conversation):
+    """One conversation at a gate: its noisy threshold, and how many crossings are left."""
+
+    def __init__(self, gate: Gate, noise: Noise) -> None:
+        self._gate, self._noise = gate, noise
+        self._threshold = gate.begin(noise)
+        self._left = np.array([gate.count])
+
+    @property
+    def over(self) -> bool:
+        return not self._left[0]
+
+    def _above(self, question: Asked, steps: Any) -> NDArray[np.bool_]:
+        """Which of the numbers are above, as far as the conversation goes; those that are, count."""
+        values = question.in_units(steps, self._gate.finer)
+        above = self._gate.answer(values, self._threshold, self._left, self._noise)
+        self._left -= int(above.sum())
+        return above
 
 
 def gate_of(*, threshold_scale: Fraction, query_scale: Fraction, count: int, parts: int = 1) -> Gate:

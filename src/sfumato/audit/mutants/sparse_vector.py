@@ -10,12 +10,10 @@ from dataclasses import dataclass, replace
 from functools import cached_property
 from typing import Any
 
-import numpy as np
-
 from ...interactive import Conversation
 from ...laws import DiscreteLaplace
 from ...mechanisms.sparse_vector import SparseVector
-from ...mechanisms.thresholds import Asked, Gate, gate_of
+from ...mechanisms.thresholds import ABOVE, Asked, Gate, Watch, gate_of
 from ...plan import Run
 from ...rows import Rows
 
@@ -33,26 +31,17 @@ class NoisyValueShown(SparseVector):
         return gate_of(threshold_scale=2 / self.epsilon, query_scale=2 * self.count / self.epsilon, count=self.count)
 
     def _begin(self, run: Run) -> Conversation:
-        return _Showing(self, run)
+        return _Showing(self.gate, run.noise)
 
 
-class _Showing(Conversation):
-    def __init__(self, plan: NoisyValueShown, run: Run) -> None:
-        self._plan, self._noise = plan, run.noise
-        self._threshold = plan.gate.begin(run.noise)
-        self._left = np.array([plan.gate.count])
-
-    @property
-    def over(self) -> bool:
-        return not self._left[0]
-
+class _Showing(Watch):
     def answer(self, rows: Rows, question: Asked) -> dict[str, Any]:
-        gate = self._plan.gate
+        gate = self._gate
         values = question.in_units(question.query.steps(rows, question.exponent), gate.finer)
         noisy = gate.noisy(values, 1, self._noise)
-        above = gate.told(noisy, self._threshold, self._left)[0] == 1
-        self._left -= int(above.sum())
-        return {"above": bool(above[0]), "noisy": float(noisy[0, 0] / gate.finer) if above[0] else 0.0}
+        above = bool(gate.told(noisy, self._threshold, self._left)[0, 0] == ABOVE)
+        self._left -= above
+        return {"above": above, "noisy": float(noisy[0, 0] / gate.finer) if above else 0.0}
 
 
 @dataclass(frozen=True, kw_only=True)
