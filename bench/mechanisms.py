@@ -29,6 +29,7 @@ os.environ.update(peers.ONE_THREAD)  # numpy's libraries read it once, when they
 
 import numpy as np
 
+from bench.workers.samples import real_numbers, whole_numbers
 from sfumato import Budget, Curator, MemoryLedger, Private, Schema, Unit, bounds, mechanisms, schema
 from sfumato.plan import Plan
 from sfumato.release import Release
@@ -71,12 +72,11 @@ def cpu(work: Callable[[], object]) -> float:
 
 def jobs() -> tuple[Job, ...]:
     """The same numbers as the peers' workers make."""
-    whole, steps, real = (np.random.default_rng(SEED) for _ in range(3))
     count = {"rows": ROWS, "seed": SEED}
     return (
         Job(
             f"{ASKED} quantiles of {table.count(ROWS)} values",
-            real.gamma(2.0, 200.0, size=ROWS).clip(0, 4096),
+            real_numbers(ROWS, SEED),
             schema.real(0, 4096),
             lambda: mechanisms.QuantileTree(
                 column="x", lower=0, upper=4096, leaves=LEAVES, q=LEVELS, epsilon=1, protects=UNIT
@@ -89,7 +89,7 @@ def jobs() -> tuple[Job, ...]:
         ),
         Job(
             f"a {table.count(STEPS)}-step continual count of {table.count(ROWS)} rows",
-            steps.integers(STEPS, size=ROWS, dtype=np.int64),
+            whole_numbers(ROWS, STEPS, SEED),
             schema.whole(0, STEPS - 1),
             lambda: mechanisms.ContinualCount(query=bounds.increments("x", STEPS, UNIT), epsilon=1, delta=1e-6),
             lambda x: np.cumsum(np.bincount(x, minlength=STEPS)),
@@ -98,7 +98,7 @@ def jobs() -> tuple[Job, ...]:
         ),
         Job(
             f"a {table.count(CELLS)}-cell histogram of {table.count(ROWS)} rows",
-            whole.integers(CELLS, size=ROWS, dtype=np.int64),
+            whole_numbers(ROWS, CELLS, SEED),
             schema.whole(0, CELLS - 1),
             lambda: mechanisms.Laplace(query=bounds.bins_between("x", 0, CELLS, CELLS, UNIT), epsilon=1),
             lambda x: np.histogram(x, bins=CELLS, range=(0, CELLS)),

@@ -3,21 +3,10 @@
 It has no continual count. Percentiles are released one by one, each by an exponential mechanism of its own.
 """
 
-from functools import lru_cache
-
 import jobs
 import numpy as np
 from diffprivlib import tools
-
-
-@lru_cache(maxsize=4)
-def whole_numbers(rows: int, cells: int, seed: int) -> np.ndarray:
-    return np.random.default_rng(seed).integers(cells, size=rows, dtype=np.int64)
-
-
-@lru_cache(maxsize=4)
-def real_numbers(rows: int, seed: int) -> np.ndarray:
-    return np.random.default_rng(seed).gamma(2.0, 200.0, size=rows).clip(0, 4096)
+from samples import real_numbers, whole_numbers
 
 
 def histogram(rows: int, cells: int, seed: int) -> dict:

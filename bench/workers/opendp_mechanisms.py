@@ -3,23 +3,12 @@
 Its data go in as numpy vectors, its fastest way. Quantiles come from its b-ary tree over binned counts, all at once.
 """
 
-from functools import lru_cache
-
 import jobs
 import numpy as np
 import opendp.prelude as dp
+from samples import real_numbers, whole_numbers
 
 dp.enable_features("contrib")
-
-
-@lru_cache(maxsize=4)
-def whole_numbers(rows: int, cells: int, seed: int) -> np.ndarray:
-    return np.random.default_rng(seed).integers(cells, size=rows, dtype=np.int64)
-
-
-@lru_cache(maxsize=4)
-def real_numbers(rows: int, seed: int) -> np.ndarray:
-    return np.random.default_rng(seed).gamma(2.0, 200.0, size=rows).clip(0, 4096)
 
 
 def counts(cells: int) -> dp.Transformation:

@@ -1,0 +1,15 @@
+"""The made-up columns that the mechanisms are timed on, the same for everybody."""
+
+from functools import lru_cache
+
+import numpy as np
+
+
+@lru_cache(maxsize=4)
+def whole_numbers(rows: int, cells: int, seed: int) -> np.ndarray:
+    return np.random.default_rng(seed).integers(cells, size=rows, dtype=np.int64)
+
+
+@lru_cache(maxsize=4)
+def real_numbers(rows: int, seed: int) -> np.ndarray:
+    return np.random.default_rng(seed).gamma(2.0, 200.0, size=rows).clip(0, 4096)
