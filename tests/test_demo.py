@@ -12,8 +12,8 @@ def test_the_demo_runs_start_to_end(capsys: pytest.CaptureFixture[str]) -> None:
     said = capsys.readouterr().out
     for question, _ in demo.analysis():
         assert question in said
-    assert said.count("price epsilon = ") == 4 and said.count("budget: ") == 4
-    assert len(re.findall(r"± [\d,.]+ +\(truth", said)) == 2 + len(demo.DIAGNOSES)
+    assert said.count("price epsilon = ") == 5 and said.count("budget: ") == 5
+    assert len(re.findall(r"± [\d,.]+ +\(truth", said)) == 2 + 3 + len(demo.DIAGNOSES)
     assert "does not cover this release; nothing was charged" in said
 
 
