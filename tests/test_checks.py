@@ -299,3 +299,11 @@ def test_a_bad_alpha_is_refused(value: Any) -> None:
     released = curator.release(m.Laplace(query=QUERY, epsilon=1))
     with pytest.raises(ArgumentError, match="alpha = "):
         released.error(value)
+
+
+def test_the_ends_of_what_is_allowed_are_allowed() -> None:
+    for end in (1e-100, 1e100, Fraction(1, 10**100), Fraction(10**100), Fraction(1e-100), Fraction(1e100)):
+        assert checks.positive(end, "scale") > 0 and checks.bound(end, "upper") > 0
+    for beyond in (9e-101, 2e100):
+        with pytest.raises(ArgumentError, match="1e-100 to 1e100"):
+            checks.bound(beyond, "upper")

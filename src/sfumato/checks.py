@@ -17,7 +17,7 @@ Exact = Any
 
 EPSILON_RANGE = (Fraction(1, 10**9), Fraction(10**4))
 DELTA_LEAST = Fraction(1, 10**100)
-MAGNITUDE = (Fraction(1, 10**100), Fraction(10**100))
+MAGNITUDE = (Fraction(1, 10**100), Fraction(1e100))  # as decimals and as floats, 1e-100 and 1e100 are inside
 WEAK_EPSILON = 10
 
 
