@@ -38,6 +38,7 @@ bench: $(READY) bench-setup  ## the benchmarks, side by side with the peers
 	$(BIN)/python -m bench.noise
 	$(BIN)/python -m bench.accounting
 	$(BIN)/python -m bench.mechanisms
+	$(BIN)/python -m bench.holdout
 
 clean:  ## remove what the other commands made
 	rm -rf $(VENV) .bench dist build .pytest_cache .mypy_cache .ruff_cache .hypothesis
