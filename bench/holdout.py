@@ -1,6 +1,6 @@
 """The reusable holdout: Dwork, Feldman, Hardt, Pitassi, Reingold, Roth, "The reusable holdout" (Science 2015).
 
-    python -m bench.holdout [--small]
+    python -m bench.holdout [--quick] [--check] [--seed N]
 
 Coins that have nothing to do with the label are picked because they agree with it on the training set *and* on the
 holdout, then the holdout is asked how good the classifier made of them is. Reused as it is, it says 64 %; the truth is
@@ -10,6 +10,7 @@ holdout, then the holdout is asked how good the classifier made of them is. Reus
 from __future__ import annotations
 
 import argparse
+import sys
 import time
 import warnings
 from dataclasses import dataclass
@@ -19,6 +20,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from bench.bars import Bar, bars_block
 from sfumato import Budget, Curator, MemoryLedger, Private, Schema, Unit, bounds, mechanisms, schema
 from sfumato.errors import PrivacyWarning
 
@@ -153,19 +155,34 @@ def _accuracy(unit: Unit, signs: Coins, rows: int, table: dict[str, Any]) -> bou
     )
 
 
-def main() -> None:
+def bars(result: Result) -> list[Bar]:
+    """The published experiment: reuse overfits by more than ten points, Thresholdout does not."""
+    overfit, off = result.reused - result.reused_fresh, abs(result.thresholdout - result.fresh)
+    return [
+        Bar("reused holdout: said - fresh ≥ 0.10", f"{overfit:.3f}", kept=overfit >= 0.10),
+        Bar("Thresholdout: |said - fresh| ≤ 0.08", f"{off:.3f}", kept=off <= 0.08),
+    ]
+
+
+def main() -> int:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("--small", action="store_true", help="2,000 rows and attributes instead of 10,000")
+    parser.add_argument("--quick", action="store_true", help="2,000 rows and attributes instead of 10,000")
+    parser.add_argument("--check", action="store_true", help="hold the figures against the bars; exit 1 on a miss")
     parser.add_argument("--seed", type=int, default=1)
     given = parser.parse_args()
-    rows, picks = (2000, 100) if given.small else (10_000, 500)
+    rows, picks = (2000, 100) if given.quick else (10_000, 500)
     result = experiment(np.random.default_rng(given.seed), rows=rows, attributes=rows, picks=picks, count=_COUNT)
     print(f"{rows} rows, {rows} attributes, {picks} picked; no signal, so the truth is 50 %\n")
     print(f"{'':26}{'said':>8}{'holdout':>10}{'fresh':>8}")
     print(f"{'holdout, reused as it is':26}{result.reused:8.3f}{result.reused:10.3f}{result.reused_fresh:8.3f}")
     print(f"{'Thresholdout':26}{result.thresholdout:8.3f}{result.holdout:10.3f}{result.fresh:8.3f}")
     print(f"\n{result.crossings} of {_COUNT} crossings; epsilon {result.epsilon:.3g}; {result.seconds:.1f} s to answer")
+    if not given.check:
+        return 0
+    found = bars(result)
+    print("\n" + bars_block(found))
+    return 0 if all(bar.kept for bar in found) else 1
 
 
 if __name__ == "__main__":
-    main()
+    sys.exit(main())

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import math
-from fractions import Fraction
 
 import numpy as np
 import pytest
@@ -99,5 +98,12 @@ def test_nonsense_is_refused() -> None:
     for alpha in (0, 1, -1, 2, math.nan):
         with pytest.raises(ArgumentError, match="alpha"):
             LAWS[0].mixed_half_width(1, 1, 1, alpha)
-    with pytest.raises(NotImplementedError):
-        Geometric(5.0).mixed_half_width(1, 1, 1, float(Fraction(1, 20)))
+
+
+@pytest.mark.parametrize("weights", MIXTURES, ids=str)
+def test_noise_on_one_side_is_covered_too(weights: tuple[int, ...]) -> None:
+    law, size = Geometric(20.0), np.abs(weights)
+    norms = size.sum(), np.sqrt((size**2).sum()), size.max()
+    for alpha in (0.3, 0.05, 1e-4):
+        wanted, found = exact_width(law, weights, alpha), float(law.mixed_half_width(*norms, alpha))
+        assert wanted <= found <= 2.7 * exact_width(law, tuple(size.tolist()), alpha) + norms[0] + 1

@@ -137,8 +137,9 @@ class Partition(Plan[dict[Any, Any]]):
         _one_unit(self.children)
         if any(plan.needs_whole for plan in self.children):
             raise ArgumentError(
-                "a part's number of rows is private: randomized response, a declared query that keeps the number of "
-                "rows, and a reserve that might hold one, cannot run on the parts of a partition."
+                "a part's number of rows is private: plans that take it as public (randomized response, SmoothMedian, "
+                "ProposeTestRelease, a declared query that keeps the number of rows, and a reserve that might hold "
+                "one) cannot run on the parts of a partition; use a sequence, or add-remove plans."
             )
         if self.unit.group > 1:
             raise ArgumentError("a partition under group privacy is not priced yet: use group = 1, or a sequence.")

@@ -91,6 +91,11 @@ def _names(columns: Any) -> Collection[Any]:
     return tuple(columns)
 
 
+def _has_questions(plan: Plan[Any]) -> None:
+    if isinstance(plan, Interactive) and not plan.agenda:
+        raise PlanError("this plan names no questions: ask them in curator.session(plan), or give it some")
+
+
 class Curator:
     """Runs plans on private data, and only with a receipt from the ledger.
 
@@ -124,6 +129,7 @@ class Curator:
         data = Rows.read(self.private.table, made_up, self.private.unit)
         if plan.supervised is not None:
             raise PlanError("a plan without a body runs in your own loop: rehearse its children one by one")
+        _has_questions(plan)
         raw = record.parse(record.canonical(plan._run(data, Run(Noise(self._bits), rehearsal=True))))
         return Release(plan, raw, None)
 
@@ -132,8 +138,7 @@ class Curator:
         self._check(plan)
         if plan.supervised is not None:
             raise PlanError("a plan without a body runs in your own loop: use curator.supervise(plan)")
-        if isinstance(plan, Interactive) and not plan.agenda:
-            raise PlanError("this plan names no questions: ask them in curator.session(plan), or give it some")
+        _has_questions(plan)
         stored = self.ledger.answer(self.accounts, plan.hash, self.private.address)
         if stored is not None:
             return Release(plan, record.parse(stored[1]), stored[0])

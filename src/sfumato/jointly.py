@@ -44,7 +44,8 @@ class Joint(Sequence):
         object.__setattr__(self, "accuracy", _wanted(self.accuracy, self.plans))
         object.__setattr__(self, "alpha", _confidence(self.alpha))
         for name, plan in self.plans.items():
-            checks.instance(plan, Laplace | Gaussian, name, "a Laplace or Gaussian plan")  # type: ignore[arg-type]
+            if not isinstance(plan, Laplace | Gaussian):
+                raise checks.refuse(name, plan, "a Laplace or Gaussian plan")
 
     def widths(self) -> dict[str, float]:
         """The half-width of each part's numbers, at confidence 1 - alpha."""

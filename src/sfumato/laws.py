@@ -333,7 +333,13 @@ class Geometric(_Exponential):
     one_sided: ClassVar[bool] = True
 
     def _mixed(self, l1: Floats, l2: Floats, linf: Floats, alpha: float) -> Floats:
-        raise NotImplementedError("one-sided noise has no error bar around 0")
+        """Chernoff on sum |b_i| X_i. X is an exponential number rounded down, so its moment function at c is at most
+        1/(1 - c scale); with u = c scale linf as above, w = scale linf (ln(1/alpha) - l1/linf ln(1 - u))/u."""
+        some = np.maximum(linf, 1e-300)
+        best = np.full(some.shape, np.inf)
+        for u in _CHERNOFF:
+            np.minimum(best, (-math.log(alpha) - l1 / some * math.log1p(-u)) / u, out=best)
+        return np.asarray(self.scale * some * best)
 
     @property
     def variance(self) -> float:

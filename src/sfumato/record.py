@@ -17,7 +17,7 @@ import json
 import math
 import re
 from collections.abc import Callable, Mapping
-from dataclasses import MISSING, fields, is_dataclass
+from dataclasses import MISSING, fields
 from fractions import Fraction
 from functools import singledispatch
 from types import CodeType, ModuleType
@@ -34,16 +34,20 @@ _KINDS: dict[str, type] = {}
 _BUILT_IN = ("exact", "array", "map", "live")
 
 
+def is_frozen(cls: type) -> bool:
+    """Is the class a frozen dataclass?"""
+    return bool(getattr(getattr(cls, "__dataclass_params__", None), "frozen", False))
+
+
 def record(name: str) -> Callable[[C], C]:
     """Register a frozen dataclass under `name` ("word/version")."""
 
     def register(cls: C) -> C:
         word, _, version = name.partition("/")
-        frozen = is_dataclass(cls) and cls.__dataclass_params__.frozen  # type: ignore[attr-defined]
-        if not word or not version.isdigit() or not frozen or name in _KINDS:
+        if not word or not version.isdigit() or not is_frozen(cls) or name in _KINDS:
             raise TypeError(f"{cls.__name__}: a record is a frozen dataclass with a fresh name like 'word/1'")
         _KINDS[name] = cls
-        cls.kind = name  # type: ignore[attr-defined]
+        type.__setattr__(cls, "kind", name)
         return cls
 
     return register

@@ -38,7 +38,7 @@ class Quote:
 
     def error(self, alpha: float = _ALPHA) -> float | None:
         """The half-width expected at confidence 1 - alpha, where the fields alone give it."""
-        return self.plan.expected_error(alpha)
+        return self.plan.expected_error(_confidence(alpha))
 
     def __str__(self) -> str:
         return "\n".join(f"{name:9} {text}" for name, text in self._lines())
@@ -71,9 +71,7 @@ class Release:
 
     def error(self, alpha: float = _ALPHA) -> Any:
         """Half-widths at confidence 1 - alpha for each number by itself, shaped like the value."""
-        if not isinstance(alpha, float) or not 0 < alpha < 1:
-            raise refuse("alpha", alpha, "a probability above 0 and below 1")
-        return self.plan.error(self.raw, alpha)
+        return self.plan.error(self.raw, _confidence(alpha))
 
     def explain(self) -> str:
         """What was done, in numbered steps, with the numbers used."""
@@ -104,6 +102,12 @@ class Release:
 
     def _repr_html_(self) -> str:
         return _html_table(("", "value", "± at 95 %"), self.rows()[:_ROWS_SHOWN], self._footnote())
+
+
+def _confidence(alpha: float) -> float:
+    if not isinstance(alpha, float) or not 0 < alpha < 1:
+        raise refuse("alpha", alpha, "a probability above 0 and below 1")
+    return alpha
 
 
 def price_text(plan: Plan[Any]) -> str:

@@ -14,7 +14,7 @@ import math
 import traceback
 import warnings
 from collections.abc import Callable, Iterator, Mapping
-from dataclasses import dataclass, fields, is_dataclass, replace
+from dataclasses import dataclass, fields, replace
 from fractions import Fraction
 from functools import cached_property
 from importlib import import_module
@@ -157,7 +157,7 @@ def _docstring(case: _Case) -> str:
 
 def _record(case: _Case) -> str:
     plan, cls = case.plan, type(case.plan)
-    _require(is_dataclass(cls) and cls.__dataclass_params__.frozen, "the class is not a frozen dataclass")  # type: ignore[attr-defined]
+    _require(record.is_frozen(cls), "the class is not a frozen dataclass")
     _require(all(f.kw_only for f in fields(plan) if f.init), "a field is not keyword-only")
     _require(cls in record.kinds(object).values(), "the class is not registered: put @record('plan-<name>/1') above it")
     text = record.canonical(plan)

@@ -24,7 +24,8 @@ from .top_k import TopK
 from .vector import L2Noise, LInfinityNoise
 from .weighted_keys import WeightedKeys
 
-__all__ = [  # noqa: RUF022 (plainly sorted)
+__all__ = [
+    "MWEM",
     "ContinualCount",
     "ContributionLimit",
     "Exponential",
@@ -33,7 +34,6 @@ __all__ = [  # noqa: RUF022 (plainly sorted)
     "L2Noise",
     "LInfinityNoise",
     "Laplace",
-    "MWEM",
     "NoisyMaxWithValue",
     "OptimalKeys",
     "PermuteAndFlip",

@@ -64,7 +64,8 @@ class Additive(Plan[NDArray[np.float64]]):
         steps = grid.steps(self._scale, self.exponent)
         if 2 * steps > SCALES[1]:
             raise ArgumentError(
-                "the noise would be more than 10^11 times a row's value: give a larger epsilon, or a smaller per_unit."
+                "the noise would be too wide for its grid: more than 10^11 times a row's value, or 2^19 rows where a "
+                "strategy has fractional weights; give a larger epsilon, or a smaller per_unit."
             )
         if steps < 1:
             raise ArgumentError(

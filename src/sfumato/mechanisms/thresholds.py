@@ -29,7 +29,7 @@ from ..laws import SCALES, DiscreteLaplace, Integers, Law
 from ..noise import Noise
 
 Answers = NDArray[np.int8]
-BELOW, ABOVE, NOT_ASKED = 0, 1, -1
+ABOVE, NOT_ASKED = 1, -1
 
 _FINER = 24  # a step of a question is about 2^-24 of its sensitivity
 _FINER_GATE = 10  # a step of the gate is about 2^-10 of the threshold's noise
@@ -54,7 +54,7 @@ class Gate:
         return values + noise.draw(self.query_law, trials * values.size).reshape(trials, values.size)
 
     def told(self, noisy: Integers, threshold: Integers, left: Integers) -> Answers:
-        """ABOVE or BELOW for each value in turn, NOT_ASKED after the last crossing that is left.
+        """ABOVE or 0 for each value in turn, NOT_ASKED after the last crossing that is left.
 
         `threshold` and `left` have an entry for each row of `noisy`: a conversation is one row, audits look at many.
         """
