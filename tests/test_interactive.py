@@ -112,6 +112,7 @@ def test_what_cannot_be_paid_is_never_opened() -> None:
     with pytest.raises(BudgetError), house.curator.session(talking("dear")):
         raise AssertionError("the block ran")
     assert house.log == ["spend"]
+    assert house.columns.reads == 0  # not even around the door
 
 
 def test_every_session_pays_for_itself_and_is_never_a_stored_release() -> None:
@@ -127,6 +128,11 @@ def test_every_session_pays_for_itself_and_is_never_a_stored_release() -> None:
     assert spent(house.ledger, "patients") == [Fraction(3, 10)]
     assert house.curator.release(plan).receipt == released.receipt  # the release itself is stored
     assert spent(house.ledger, "patients") == [Fraction(3, 10)]
+
+
+def test_a_rehearsal_needs_an_agenda_too() -> None:
+    with pytest.raises(PlanError, match="names no questions"):
+        House().curator.rehearse(talking("rehearsed"))
 
 
 def test_release_needs_an_agenda_and_session_an_interactive_plan() -> None:
