@@ -16,7 +16,8 @@ from ..checks import Exact
 from ..record import record
 from ..rows import Rows
 from ..schema import INT64, Column, Named
-from .base import Counting, Sensitivity, Vector
+from .base import Vector
+from .counts import Count
 from .gather import recode, whole_vector
 
 
@@ -87,7 +88,7 @@ class Between:
 
 @record("count-where/1")
 @dataclass(frozen=True, kw_only=True)
-class CountWhere(Counting):
+class CountWhere(Count):
     """How many rows satisfy every condition of `where` (of a unit's such rows, at most `per_unit` count).
 
     A column is among listed values (give a list), or from a lower to an upper end (give a pair of numbers, None for an
@@ -106,11 +107,6 @@ class CountWhere(Counting):
         for name in self.where:
             checks.label(name, "the name of a column")
         object.__setattr__(self, "where", Named({name: _condition(given) for name, given in self.where.items()}))
-
-    @property
-    def sensitivity(self) -> Sensitivity:
-        k = Fraction(self.per_unit)
-        return Sensitivity(k, k * k, k)
 
     @property
     def columns(self) -> Mapping[str, Column]:
