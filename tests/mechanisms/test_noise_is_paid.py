@@ -52,6 +52,22 @@ def test_sparse_vector_s_numbers(count: int, unit: Unit) -> None:
     paid(law, question.query.in_steps(question.exponent).linf, each.epsilon)
 
 
+class NumbersForOne(m.SparseVector):
+    """A mutant: the noise on shown numbers is for one crossing, whatever `count` is."""
+
+    @property
+    def _answer_scale(self) -> Fraction | None:
+        return 1 / Fraction(self.answers_epsilon)
+
+
+def test_numbers_with_the_noise_of_one_are_caught() -> None:
+    plan = NumbersForOne(epsilon=1, protects=ROW, count=3, answers_epsilon=1)
+    question = plan._asked(bounds.count(ROW), 0)
+    [(each, _)] = parts(plan.event, events.Laplace)
+    with pytest.raises(AssertionError):
+        paid(plan.answer_law(question), question.query.in_steps(question.exponent).linf, each.epsilon)
+
+
 @pytest.mark.parametrize("count", [1, 2, 7])
 def test_sparse_vector_s_comparisons(count: int) -> None:
     for monotone, moves in ((False, 2), (True, 1)):
