@@ -13,6 +13,8 @@ from hypothesis import settings
 from sfumato import Budget, MemoryLedger, Private, Schema, Unit, bounds, events
 from sfumato import mechanisms as m
 from sfumato.accounting.filters import PlanSum
+from sfumato.ledger.ledger import Ledger
+from sfumato.ledger.stores.base import Account, Filed
 from sfumato.noise import Noise, SeededBits
 from sfumato.plan import Plan, Receipt, Run
 from sfumato.record import record
@@ -37,6 +39,27 @@ def read(schema: Schema, unit: Unit, **columns: Any) -> Rows:
 def laplace(epsilon: Any = 1, unit: Unit | None = None) -> m.Laplace:
     """A count: the plainest plan."""
     return m.Laplace(query=bounds.count(unit or Unit()), epsilon=epsilon)
+
+
+@record("test-bite/1")
+@dataclass(frozen=True)
+class Bite(Plan[Any]):
+    """A plan with any event and any delta."""
+
+    cost: Any
+    fails: Any
+    unit = Unit()
+
+    @property
+    def event(self) -> Any:
+        return self.cost
+
+    @property
+    def delta(self) -> Any:
+        return self.fails
+
+    def _run(self, rows: Any, run: Any) -> Any:
+        raise NotImplementedError
 
 
 PATIENTS = Schema.of(
@@ -142,15 +165,28 @@ def hooked(tag: str, hook: Callable[[Rows, Run], Any], **fields: Any) -> Hooked:
     return Hooked(tag=tag, **fields)
 
 
-def spent(ledger: MemoryLedger, account: str) -> list[Fraction]:
+def account_of(ledger: Ledger, name: str) -> Account:
+    with ledger._store.reading() as book:
+        found = book.account(name)
+    assert found is not None
+    return found
+
+
+def filed_in(ledger: Ledger) -> list[Filed]:
+    """Every receipt, as it stands."""
+    with ledger._store.reading() as book:
+        return [filed for _, filed in book.receipts()]
+
+
+def spent(ledger: Ledger, account: str) -> list[Fraction]:
     """What each open member of the account has spent; a closed member counts its whole limit."""
-    filter_ = ledger._accounts[account].filter
+    filter_ = account_of(ledger, account).filter
     state = {type(member): member.spent for member in filter_.open}
     return [state.get(type(member), member.limit) for member in filter_.budget.members()]
 
 
-def delta_spent(ledger: MemoryLedger, account: str) -> Fraction:
-    members = ledger._accounts[account].filter.open
+def delta_spent(ledger: Ledger, account: str) -> Fraction:
+    members = account_of(ledger, account).filter.open
     return next((member.delta_spent for member in members if isinstance(member, PlanSum)), Fraction(0))
 
 

@@ -45,6 +45,7 @@ from tests.helpers import (
     Columns,
     SpyLedger,
     few,
+    filed_in,
     hooked,
     laplace,
     many,
@@ -396,7 +397,7 @@ def test_a_body_cannot_publish_the_text_or_the_bit_of_a_failure() -> None:
     with pytest.raises(DataError):
         curator.release(reserve_for(body))
     assert spent(ledger, "patients") == [1]
-    assert [entry.state for entry in ledger._entries.values()] == ["failed"]
+    assert [entry.state for entry in filed_in(ledger)] == ["failed"]
 
 
 def _interrupt(rows: Rows) -> Any:

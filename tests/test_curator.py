@@ -34,7 +34,9 @@ from tests.helpers import (
     Columns,
     SpyLedger,
     SpyPrivate,
+    account_of,
     everything_said,
+    filed_in,
     hooked,
     laplace,
     spent,
@@ -91,7 +93,7 @@ def test_each_step_happens_while_the_ledger_already_says_so() -> None:
     seen: list[Any] = []
 
     def hook(rows: Rows, run: Run) -> Any:
-        (entry,) = house.ledger._entries.values()
+        (entry,) = filed_in(house.ledger)
         seen.append((entry.state, spent(house.ledger, "patients")))
         return 1
 
@@ -144,6 +146,8 @@ def test_other_accounts_pay_for_themselves() -> None:
 def test_data_of_another_name_is_never_answered_from_this_one_s_store() -> None:
     # name "a@1" version "2" and name "a" version "1@2" must not be one address
     ledger = MemoryLedger({"org": Budget(epsilon=10)})
+    for name in ("a", "a@1"):
+        ledger.register(name, accounts=("org",), reason="the same people")
     first, second = (
         Private(name, {"x": [1.0] * n}, unit=Unit(), schema=Schema.of(x=real(0, 1)), version=version)
         for name, version, n in (("a@1", "2", 5), ("a", "1@2", 5000))
@@ -406,7 +410,7 @@ def test_p1_no_cell_of_the_data_shows_anywhere() -> None:
                 shown += [str(house.curator.quote(plan)), repr(released.raw), plan.hash, repr(plan)]
             with pytest.raises(DataError) as caught:
                 house.curator.release(house.plan("p1", problem=ValueError(words[0])))
-            shown += [everything_said(caught.value), repr(house.private), repr(house.ledger._entries)]
+            shown += [everything_said(caught.value), repr(house.private), repr(filed_in(house.ledger))]
     finally:
         logging.getLogger().removeHandler(handler)
         logging.getLogger().setLevel(level)
@@ -602,7 +606,7 @@ def test_a_block_that_cannot_open_its_data_frees_the_hold() -> None:
         pytest.fail("never reached")
     assert SECRET not in everything_said(caught.value)
     assert house.log == ["hold", "open", "_open", "close", "settle failed"]
-    assert spent(house.ledger, "patients") == [0] and not house.ledger._accounts["patients"].held
+    assert spent(house.ledger, "patients") == [0] and not account_of(house.ledger, "patients").held
 
 
 def test_supervise_takes_reserves_without_a_body_only() -> None:
@@ -627,10 +631,10 @@ def test_a_block_that_is_dropped_frees_its_hold() -> None:
     house = House()
     block = house.curator.supervise(RESERVE)
     block.__enter__()
-    assert house.ledger._accounts["patients"].held
+    assert account_of(house.ledger, "patients").held
     del block
     if sys.implementation.name == "cpython":
-        assert not house.ledger._accounts["patients"].held
+        assert not account_of(house.ledger, "patients").held
 
 
 # Locks, through the door

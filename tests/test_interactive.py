@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import threading
-from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
 from fractions import Fraction
@@ -12,13 +11,13 @@ from typing import Any, ClassVar
 import numpy as np
 import pytest
 
-from sfumato import Budget, Curator, MemoryLedger, Private, Schema, Unit, bounds, events, partition, sequence
+from sfumato import Budget, Curator, MemoryLedger, Private, Schema, Unit, bounds, partition, sequence
 from sfumato.errors import ArgumentError, BudgetError, DataError, PlanError
-from sfumato.interactive import Conversation, Interactive, Session, accept_query
+from sfumato.interactive import Session
 from sfumato.plan import Run
 from sfumato.record import record
 from sfumato.rows import Rows
-from sfumato.schema import Table, real
+from sfumato.schema import real
 from tests.helpers import (
     AGES,
     BY_PATIENT,
@@ -31,60 +30,7 @@ from tests.helpers import (
     laplace,
     spent,
 )
-
-Talk = Callable[[Rows, Any, int], Any]
-
-
-@record("test-talking/1")
-@dataclass(frozen=True, kw_only=True)
-class Talking(Interactive):
-    """A plan whose answers are the test's own function of (rows, question, number of answers before)."""
-
-    tag: str
-    most: int = 10**6
-    questions: tuple[Any, ...] = ()
-    protects: Unit = BY_PATIENT
-    talks: ClassVar[dict[str, Talk]] = {}
-
-    @property
-    def unit(self) -> Unit:
-        return self.protects
-
-    @property
-    def event(self) -> events.Event:
-        return events.Pure(epsilon=Fraction(1, 10), relation=self.protects.change)
-
-    @property
-    def agenda(self) -> tuple[Any, ...]:
-        return self.questions
-
-    def accept(self, question: Any, table: Table) -> Any:
-        return accept_query(question, self, table) if isinstance(question, bounds.Bounded) else question
-
-    def _begin(self, run: Run) -> Conversation:
-        return _Talk(self, run)
-
-    def finish(self, raw: list[Any]) -> list[Any]:
-        return [("said", each) for each in raw]
-
-
-class _Talk(Conversation):
-    def __init__(self, plan: Talking, run: Run) -> None:
-        self.plan, self.run, self.said = plan, run, 0
-        Talking.talks[plan.tag](None, "begin", 0)  # type: ignore[arg-type]
-
-    @property
-    def over(self) -> bool:
-        return self.said >= self.plan.most
-
-    def answer(self, rows: Rows, question: Any) -> Any:
-        self.said += 1
-        return self.plan.talks[self.plan.tag](rows, question, self.said - 1)
-
-
-def talking(tag: str, talk: Talk = lambda rows, question, before: before, **fields: Any) -> Talking:
-    Talking.talks[tag] = talk
-    return Talking(tag=tag, **fields)
+from tests.talking import Talking, talking
 
 
 class House:

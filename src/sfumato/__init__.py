@@ -5,6 +5,8 @@ from __future__ import annotations
 from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
+from ._version import VERSION
+
 if TYPE_CHECKING:
     from . import bounds, events, mechanisms, schema, strategies
     from .accounting.calibrate import calibrate
@@ -13,15 +15,16 @@ if TYPE_CHECKING:
     from .accounting.price import delta, epsilon
     from .accounting.tradeoff import tradeoff
     from .combine import partition, repeat, reserve, sequence
-    from .curator import Curator, Private
+    from .curator import Curator
     from .jointly import joint
-    from .ledger import MemoryLedger
+    from .ledger import MemoryLedger, open_ledger
+    from .private import Private
     from .report.explain import explain
     from .schema import Schema
     from .tidy import Tidy
     from .units import Unit
 
-__version__ = "0.1.0"
+__version__ = VERSION
 
 __all__ = [
     "Budget",
@@ -40,6 +43,7 @@ __all__ = [
     "explain",
     "joint",
     "mechanisms",
+    "open_ledger",
     "partition",
     "repeat",
     "reserve",
@@ -53,7 +57,7 @@ _HOMES = {
     "Budget": "accounting.filters",
     "Curator": "curator",
     "MemoryLedger": "ledger",
-    "Private": "curator",
+    "Private": "private",
     "Schema": "schema",
     "Tidy": "tidy",
     "Unit": "units",
@@ -63,6 +67,7 @@ _HOMES = {
     "epsilon": "accounting.price",
     "explain": "report.explain",
     "joint": "jointly",
+    "open_ledger": "ledger",
     "partition": "combine",
     "repeat": "combine",
     "reserve": "combine",

@@ -4,10 +4,11 @@ from __future__ import annotations
 
 import math
 import warnings
-from collections.abc import Collection
+from collections.abc import Collection, Mapping
 from decimal import Decimal
 from fractions import Fraction
 from numbers import Integral, Real
+from pathlib import Path
 from typing import Any
 
 from .errors import ArgumentError, PrivacyWarning
@@ -23,13 +24,23 @@ WEAK_EPSILON = 10
 
 def refuse(name: str, value: Any, allowed: str) -> ArgumentError:
     """The error for one argument; the caller raises it."""
-    try:
-        shown = repr(value)
-    except ValueError:  # Python does not print whole numbers of thousands of digits
-        shown = f"<{type(value).__name__} of thousands of digits>"
+    shown = _shown(value)
     return ArgumentError(
         f"{name} = {shown if len(shown) <= 80 else shown[:77] + '...'} is not allowed: give {allowed}."
     )
+
+
+def _shown(value: Any) -> str:
+    """The value as Python prints it. Tables and arrays may be the data itself, in the wrong place: only their type."""
+    kind = type(value).__name__
+    if isinstance(value, Mapping) or (hasattr(value, "__array__") and getattr(value, "ndim", None) != 0):
+        return f"<{kind}>"
+    try:
+        return repr(value)
+    except ValueError:  # Python does not print whole numbers of thousands of digits
+        return f"<{kind} of thousands of digits>"
+    except Exception:  # whatever a stranger's repr does
+        return f"<{kind}>"
 
 
 def rational(value: Any, name: str, allowed: str) -> Fraction:
@@ -142,3 +153,30 @@ def distinct(values: Any, name: str, *, least: int = 1) -> tuple[Any, ...]:
     if len(items) < least or len(kinds) > 1 or not kinds <= {str, int, bool} or len(set(items)) != len(items):
         raise refuse(name, values, allowed)
     return items
+
+
+def texts(values: Any, name: str) -> tuple[str, ...]:
+    """A tuple of names. One text is none: its letters would be taken for names."""
+    if not isinstance(values, tuple) or not all(isinstance(each, str) for each in values):
+        raise refuse(name, values, "a tuple of names, such as ('research',)")
+    return values
+
+
+def path(value: Any, name: str) -> str | Path:
+    """Where a file is, or is to be."""
+    if not isinstance(value, str | Path) or not str(value) or "\0" in str(value):
+        raise refuse(name, value, "the path of a file")
+    return value
+
+
+def flag(value: Any, name: str) -> bool:
+    if not isinstance(value, bool):
+        raise refuse(name, value, "True or False")
+    return value
+
+
+def waiting(value: Any, name: str) -> float:
+    """Seconds to wait, up to a day."""
+    if isinstance(value, bool) or not isinstance(value, int | float) or not 0 <= value <= 86400:
+        raise refuse(name, value, "a number of seconds from 0 to 86400")
+    return float(value)

@@ -1,7 +1,8 @@
 """The one door: a Curator pays for a plan, opens the data, runs it.
 
     release(plan), in this order, always:
-      0  the same plan on the same data version, already answered and paid on these accounts: the stored release
+      0  a key used before: its stored release, or a refusal; a key never pays twice, and its data opens once
+         the same plan on the same data version, already answered and paid on these accounts: the stored release
       1  the plan must fit the data (unit, columns), else it is refused
       2  the ledger charges every account on the path, or refuses
       3  the ledger marks the receipt opened; a receipt opens once
@@ -17,78 +18,20 @@ These guards stop accidents, not hostile code in the same process.
 from __future__ import annotations
 
 import warnings
-from collections.abc import Callable, Collection, Iterator, Mapping
-from contextlib import contextmanager
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager, suppress
 from fractions import Fraction
 from typing import Any
 
 from . import checks, record
 from .accounting.filters import Filter
-from .errors import ArgumentError, PlanError, PrivacyWarning, ReceiptError, guarded
+from .errors import ArgumentError, BudgetError, LedgerError, PlanError, PrivacyWarning, ReceiptError, guarded
 from .interactive import Interactive, Session
 from .noise import Bits, Noise, SecureBits
 from .plan import Drawn, Ledger, Plan, Receipt, Run
+from .private import Private
 from .release import Quote, Release
-from .rows import Rows, check_unit
-from .schema import Schema, Table
-from .units import Unit
-
-
-class Private:
-    """Sensitive data behind the door: its name, unit and schema are public, its rows are not.
-
-    columns  numpy arrays, lists, or a frame, by column name; read only when a paid plan runs
-    version  name it anew when the data changes: the same plan on the same version is answered from the store
-    """
-
-    def __init__(
-        self, name: str, columns: Mapping[str, Any], *, unit: Unit, schema: Schema, version: str = "1"
-    ) -> None:
-        self.name = checks.label(name, "name")
-        self.version = checks.label(version, "version")
-        if not isinstance(unit, Unit):
-            raise checks.refuse("unit", unit, "a Unit, such as Unit() or Unit('user:patient')")
-        if not isinstance(schema, Schema):
-            raise checks.refuse("schema", schema, "a Schema, such as Schema.of(age=real(0, 120))")
-        self.unit = unit
-        self.schema = schema
-        self.table: Table = schema.table()
-        if self.table.unit is not None and unit.column is None:
-            raise PlanError(
-                f"the schema says that {self.table.unit!r} names the unit, but the unit given is a row: use "
-                f"Unit('user:{self.table.unit}'), or leave the unit out of the schema to protect single rows"
-            )
-        check_unit(self.table, unit)
-        given = _names(columns)
-        for column in self.table.columns:
-            if column not in given:
-                raise PlanError(f"the data has no column {column!r}, which the schema names")
-        self._columns = columns
-
-    def _open(self, receipt: Receipt) -> Rows:
-        """The only way to the data. Called by a Curator, with a receipt for this data."""
-        if not isinstance(receipt, Receipt) or receipt.data != self.address or receipt.unit != self.unit:
-            raise ReceiptError("the data opens only with a receipt that was paid for it")
-        return Rows.read(self.table, self._columns, self.unit)
-
-    @property
-    def address(self) -> str:
-        """Name and version in one text that no other name and version share."""
-        return self.name.replace("%", "%25").replace("@", "%40") + "@" + self.version
-
-    def __repr__(self) -> str:
-        return f"<Private {self.name} version {self.version}: {', '.join(self.table.columns)}; hides {self.unit}>"
-
-    def __reduce__(self) -> Any:
-        raise TypeError("private data is not pickled or copied: pass the source it came from")
-
-
-def _names(columns: Any) -> Collection[Any]:
-    """The column names of a mapping or a frame (Arrow, Polars), without a look at the columns."""
-    for attribute in ("column_names", "columns"):
-        if hasattr(columns, attribute):
-            return tuple(getattr(columns, attribute))
-    return tuple(columns)
+from .rows import Rows
 
 
 def _has_questions(plan: Plan[Any]) -> None:
@@ -99,7 +42,8 @@ def _has_questions(plan: Plan[Any]) -> None:
 class Curator:
     """Runs plans on private data, and only with a receipt from the ledger.
 
-    accounts  the path of accounts that pay, all of them; by default the one that bears the data's name
+    accounts  who asks: a team's account, a person's. Whatever they are, the accounts above them and those of the data
+              pay too; by default only these do
     """
 
     def __init__(
@@ -109,8 +53,8 @@ class Curator:
             raise checks.refuse("private", type(private).__name__, "a Private")
         self.private = private
         self.ledger = ledger
-        self.accounts = accounts if accounts is not None else (private.name,)
-        if not isinstance(self.accounts, tuple) or not self.accounts:
+        self.accounts = accounts if accounts is not None else ()
+        if not isinstance(self.accounts, tuple) or accounts == ():
             raise checks.refuse("accounts", accounts, "a tuple of at least one account name")
         self._bits = bits if bits is not None else SecureBits()
         if self._bits.grade != "exact":
@@ -119,8 +63,10 @@ class Curator:
     def quote(self, plan: Plan[Any]) -> Quote:
         """Price and expected error, from the plan's own fields. Touches no data and costs nothing."""
         self._check(plan)
-        affordable = self.ledger.quote(self.accounts, plan)
-        return Quote(plan, affordable, tuple(f"{name}: {self.ledger.left(name)}" for name in self.accounts))
+        data = self.private.address
+        path = self.ledger.path(self.accounts, plan, data=data)
+        affordable = self.ledger.quote(self.accounts, plan, data=data)
+        return Quote(plan, affordable, tuple(f"{name}: {self.ledger.left(name)}" for name in path))
 
     def rehearse(self, plan: Plan[Any], *, rows: int = 300) -> Release:
         """Run the plan on made-up rows from the schema, with full error texts. Free; tells nothing about the data."""
@@ -133,28 +79,37 @@ class Curator:
         raw = record.parse(record.canonical(plan._run(data, Run(Noise(self._bits), rehearsal=True))))
         return Release(plan, raw, None)
 
-    def release(self, plan: Plan[Any], *, note: str = "") -> Release:
-        """Pay for the plan, run it on the data, return the answer."""
+    def release(self, plan: Plan[Any], *, note: str = "", key: str | None = None) -> Release:
+        """Pay for the plan, run it on the data, return the answer.
+
+        key  names this request: a retry with the same key, after a time-out or a crash, gets the stored answer and
+             never pays again
+        """
         self._check(plan)
         if plan.supervised is not None:
             raise PlanError("a plan without a body runs in your own loop: use curator.supervise(plan)")
         _has_questions(plan)
-        stored = self.ledger.answer(self.accounts, plan.hash, self.private.address)
-        if stored is not None:
+        data = self.private.address
+        before = None if key is None else self.ledger.paid(key, self.accounts, plan, data=data)
+        stored = before or self.ledger.answer(self.accounts, plan.hash, data)
+        if stored is not None and stored[1] is not None:
             return Release(plan, record.parse(stored[1]), stored[0])
-        receipt = self.ledger.spend(self.accounts, plan, data=self.private.address, grade=self._bits.grade, note=note)
+        receipt = self.ledger.spend(self.accounts, plan, data=data, grade=self._bits.grade, note=note, key=key)
         try:
             self.ledger.open(receipt)
             run = Run(Noise(self._bits))
             answer = guarded(lambda: record.canonical(plan._run(self.private._open(receipt), run)))
+        except (ReceiptError, LedgerError, BudgetError):
+            raise  # not opened, or by another request with this key, whose outcome it is: no data was touched here
         except BaseException:  # an interrupt settles too
-            self.ledger.settle(receipt, "failed")
+            with suppress(LedgerError):  # a ledger that cannot be written keeps it as opened, which never answers
+                self.ledger.settle(receipt, "failed")
             raise
         self.ledger.settle(receipt, "answered", answer)
         return Release(plan, record.parse(answer), receipt)
 
     @contextmanager
-    def supervise(self, plan: Plan[Any], *, note: str = "") -> Iterator[Drawn]:
+    def supervise(self, plan: Plan[Any], *, note: str = "", key: str | None = None) -> Iterator[Drawn]:
         """Your own loop: room for the whole plan is held, each child is drawn before it runs, leaving frees the rest.
 
         The data is open inside the block, and the receipt says "trusted loop": the promise covers what `run.release`
@@ -163,10 +118,10 @@ class Curator:
         self._check(plan)
         if plan.supervised is None:
             raise PlanError("only a plan made by reserve(...) without a body runs in your own loop: use release")
-        receipt = self.ledger.hold(self.accounts, plan, data=self.private.address, grade=self._bits.grade, note=note)
+        receipt = self._receipt(self.ledger.hold, plan, note, key)
         outcome = "failed"
+        self._mark_opened(receipt, key)
         try:
-            self.ledger.open(receipt)
             run = Drawn(
                 Noise(self._bits),
                 guarded(lambda: self.private._open(receipt)),
@@ -184,7 +139,7 @@ class Curator:
             self.ledger.settle(receipt, outcome)
 
     @contextmanager
-    def session(self, plan: Interactive, *, note: str = "") -> Iterator[Session]:
+    def session(self, plan: Interactive, *, note: str = "", key: str | None = None) -> Iterator[Session]:
         """Ask one question after another, each chosen after seeing the answers before it, for the plan's one price.
 
         The price is charged whole when the session opens; leaving the block ends it.
@@ -192,10 +147,10 @@ class Curator:
         self._check(plan)
         if not isinstance(plan, Interactive):
             raise PlanError("this plan takes no questions: use curator.release(plan)")
-        receipt = self.ledger.spend(self.accounts, plan, data=self.private.address, grade=self._bits.grade, note=note)
+        receipt = self._receipt(self.ledger.spend, plan, note, key)
         outcome = "failed"
+        self._mark_opened(receipt, key)
         try:
-            self.ledger.open(receipt)
             rows = self._reader(plan, receipt)
             session = Session(plan, Run(Noise(self._bits)), receipt, self.private.table, rows)
             del rows  # what a traceback through this frame holds is the session, which lets go of the data
@@ -206,6 +161,26 @@ class Curator:
                 outcome = "failed" if session.failed else "answered"
         finally:
             self.ledger.settle(receipt, outcome)
+
+    def _receipt(self, pay: Callable[..., Receipt], plan: Plan[Any], note: str, key: str | None) -> Receipt:
+        """Pay for work whose answers are not stored: a retry under its key goes on only if the data was not opened."""
+        data = self.private.address
+        before = None if key is None else self.ledger.paid(key, self.accounts, plan, data=data)
+        if before is not None:
+            return before[0]
+        return pay(self.accounts, plan, data=data, grade=self._bits.grade, note=note, key=key)
+
+    def _mark_opened(self, receipt: Receipt, key: str | None) -> None:
+        """Before data is touched. Under a key, another request may have opened it, or a retry still will: whatever
+        stands in the way then, the receipt is not ours to close."""
+        try:
+            self.ledger.open(receipt)
+        except BaseException:
+            if key is None:
+                if receipt.loop != "plan":
+                    self.ledger.close(receipt)
+                self.ledger.settle(receipt, "failed")
+            raise
 
     def _reader(self, plan: Interactive, receipt: Receipt) -> Callable[[], Rows]:
         """How a session gets at the rows: as they were when it opened, or anew each time."""

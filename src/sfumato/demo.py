@@ -7,6 +7,8 @@ them.
 from __future__ import annotations
 
 from collections.abc import Iterator
+from pathlib import Path
+from tempfile import TemporaryDirectory
 from typing import Any
 
 import numpy as np
@@ -14,11 +16,12 @@ from numpy.typing import NDArray
 
 from . import bounds, mechanisms, schema
 from .accounting.filters import Budget
-from .curator import Curator, Private
+from .curator import Curator
 from .errors import BudgetError
-from .ledger import MemoryLedger
+from .ledger import Ledger, open_ledger
 from .noise import Noise, SeededBits
 from .plan import Plan
+from .private import Private
 from .schema import Schema
 from .units import Unit
 
@@ -81,9 +84,15 @@ def truth(columns: dict[str, NDArray[Any]]) -> list[dict[str, str]]:
 
 
 def main() -> None:
+    with TemporaryDirectory() as folder, open_ledger(Path(folder) / "budget.ledger", create=True) as ledger:
+        run(ledger)
+
+
+def run(ledger: Ledger) -> None:
+    """Ask, pay, and be refused."""
     columns = hospital()
     visits = Private("visits", columns, unit=UNIT, schema=SCHEMA)
-    ledger = MemoryLedger({"visits": Budget(epsilon=1.8, delta=1e-6)})
+    ledger.open_account("visits", Budget(epsilon=1.8, delta=1e-6), level="data set", unit=UNIT)
     curator = Curator(visits, ledger)
 
     print("A made-up hospital:", f"{VISITS:,} visits of about {PATIENTS:,} patients.\n")
@@ -107,6 +116,9 @@ def main() -> None:
     print("\nHow the histogram was made:")
     histogram = dict(analysis())["Visits by diagnosis?"]
     print("    " + curator.release(histogram).explain().replace("\n", "\n    "))
+    print("\nThe ledger, a file that survives the process, says:")
+    print("    " + str(ledger.statement("visits")).replace("\n", "\n    "))
+    print("    " + str(ledger.verify()).partition("\n")[0])
     print("\nError bars (95 %) cover the noise. A patient's visits beyond the fourth weigh less; that is not in it.")
     print("Next: README.md has the ten lines to do this with your own columns, docs/ explains what is promised.")
 

@@ -24,8 +24,20 @@ class BudgetError(SfumatoError):
     """The ledger refuses a spend. Nothing was charged."""
 
 
+class PolicyError(BudgetError):
+    """The policy forbids it. Nothing was charged. `act` is what others can approve, if that is what is missing."""
+
+    def __init__(self, text: str, act: object = None) -> None:
+        super().__init__(text)
+        self.act = act
+
+
 class ReceiptError(SfumatoError):
     """A receipt is missing, spent, or belongs to something else."""
+
+
+class LedgerError(SfumatoError):
+    """The ledger cannot be read or written. Nothing is released without one."""
 
 
 class RecordError(SfumatoError, ValueError):

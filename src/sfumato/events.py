@@ -49,14 +49,14 @@ class PureEvent(_Leaf):
         self._set("epsilon", checks.epsilon(self.epsilon, warn=False))
 
 
-@record("laplace/1")
+@record("laplace/1", kept=True)
 @dataclass(frozen=True, kw_only=True)
 class Laplace(PureEvent):
     """Independent continuous Laplace noise of scale (L1 sensitivity)/epsilon on every coordinate, or post-processing
     of that (such as rounding to a grid)."""
 
 
-@record("discrete-laplace/1")
+@record("discrete-laplace/1", kept=True)
 @dataclass(frozen=True, kw_only=True)
 class DiscreteLaplace(PureEvent):
     """Independent integer noise, P(k) proportional to exp(-|k| epsilon / shift), on whole coordinates of which one unit
@@ -69,7 +69,7 @@ class DiscreteLaplace(PureEvent):
         self._set("shift", checks.whole(self.shift, "shift"))
 
 
-@record("gaussian/1")
+@record("gaussian/1", kept=True)
 @dataclass(frozen=True, kw_only=True)
 class Gaussian(_Leaf):
     """Independent continuous Gaussian noise of standard deviation (L2 sensitivity) * multiplier on every coordinate, or
@@ -82,7 +82,7 @@ class Gaussian(_Leaf):
         self._set("multiplier", checks.positive(self.multiplier, "multiplier"))
 
 
-@record("discrete-gaussian/1")
+@record("discrete-gaussian/1", kept=True)
 @dataclass(frozen=True, kw_only=True)
 class DiscreteGaussian(_Leaf):
     """Independent integer noise, P(k) proportional to exp(-k^2 / (2 variance)), on `coordinates` whole numbers that one
@@ -99,7 +99,7 @@ class DiscreteGaussian(_Leaf):
         self._set("coordinates", checks.whole(self.coordinates, "coordinates"))
 
 
-@record("gaussian-mixture/1")
+@record("gaussian-mixture/1", kept=True)
 @dataclass(frozen=True, kw_only=True)
 class GaussianMixture(_Leaf):
     """Gaussian noise of standard deviation 1 over a unit whose influence is itself drawn at random: `shifts[i]` with
@@ -127,7 +127,7 @@ class GaussianMixture(_Leaf):
         self._set("weights", tuple(weights[i] for i in order))
 
 
-@record("randomized-response/1")
+@record("randomized-response/1", kept=True)
 @dataclass(frozen=True, kw_only=True)
 class RandomizedResponse(PureEvent):
     """One answer out of `categories`, kept with probability e^epsilon / (e^epsilon + categories - 1), otherwise
@@ -140,26 +140,26 @@ class RandomizedResponse(PureEvent):
         self._set("categories", checks.whole(self.categories, "categories", least=2))
 
 
-@record("exponential/1")
+@record("exponential/1", kept=True)
 @dataclass(frozen=True, kw_only=True)
 class Exponential(PureEvent):
     """A selection with P(i) proportional to exp(score_i): epsilon-bounded-range, so any two log-ratios of probabilities
     between neighbours differ by at most epsilon."""
 
 
-@record("permute-and-flip/1")
+@record("permute-and-flip/1", kept=True)
 @dataclass(frozen=True, kw_only=True)
 class PermuteAndFlip(PureEvent):
     """A selection by permute-and-flip: epsilon-differentially private. (It is *not* epsilon-bounded-range.)"""
 
 
-@record("pure/1")
+@record("pure/1", kept=True)
 @dataclass(frozen=True, kw_only=True)
 class Pure(PureEvent):
     """Anything that is epsilon-differentially private, of which no more is known."""
 
 
-@record("approximate/1")
+@record("approximate/1", kept=True)
 @dataclass(frozen=True, kw_only=True)
 class Approximate(_Leaf):
     """Anything that is (epsilon, delta)-differentially private, of which no more is known. With epsilon = 0: something
@@ -174,7 +174,7 @@ class Approximate(_Leaf):
         self._set("delta", checks.delta(self.delta))
 
 
-@record("zero-concentrated/1")
+@record("zero-concentrated/1", kept=True)
 @dataclass(frozen=True, kw_only=True)
 class ZeroConcentrated(_Leaf):
     """Anything that is rho-zero-concentrated differentially private, of which no more is known."""
@@ -186,7 +186,7 @@ class ZeroConcentrated(_Leaf):
         self._set("rho", checks.positive(self.rho, "rho"))
 
 
-@record("poisson/1")
+@record("poisson/1", kept=True)
 @dataclass(frozen=True)
 class Poisson(Event):
     """Every unit joins with probability `rate`, independently; then the event happens on those who joined."""
@@ -208,7 +208,7 @@ class Poisson(Event):
         return self.event.relation
 
 
-@record("without-replacement/1")
+@record("without-replacement/1", kept=True)
 @dataclass(frozen=True)
 class WithoutReplacement(Event):
     """A sample of exactly `sample` out of `population` units, drawn uniformly; then the event happens on the sample.
@@ -231,7 +231,7 @@ class WithoutReplacement(Event):
         return "replace"
 
 
-@record("random-allocation/1")
+@record("random-allocation/1", kept=True)
 @dataclass(frozen=True)
 class RandomAllocation(Event):
     """The event happens `steps` times; every unit takes part in exactly `picks` of them, drawn uniformly and anew for
@@ -253,7 +253,7 @@ class RandomAllocation(Event):
         return self.event.relation
 
 
-@record("shuffled/1")
+@record("shuffled/1", kept=True)
 @dataclass(frozen=True)
 class Shuffled(Event):
     """Each of `users` sends one report through the local, epsilon-DP event; only the shuffled reports are seen."""
@@ -271,7 +271,7 @@ class Shuffled(Event):
         return "replace"
 
 
-@record("best-of/1")
+@record("best-of/1", kept=True)
 @dataclass(frozen=True)
 class BestOf(Event):
     """The event is tried a random number of times and the best of the answers is released, the others never.
@@ -316,7 +316,7 @@ def _events(given: Any, name: str) -> tuple[Event, ...]:
     return tuple(given)
 
 
-@record("sequence/1")
+@record("sequence/1", kept=True)
 @dataclass(frozen=True)
 class Sequence(Event):
     """All of these on the same data, fixed in advance."""
@@ -331,14 +331,14 @@ class Sequence(Event):
         return self.events[0].relation
 
 
-@record("bundle/1")
+@record("bundle/1", kept=True)
 @dataclass(frozen=True)
 class Bundle(Sequence):
     """One mechanism that is no worse than all of these together. Its parts are no mechanisms of their own: what each of
     them is may depend on which neighbours are compared, so what a group costs each part says nothing."""
 
 
-@record("repeat/1")
+@record("repeat/1", kept=True)
 @dataclass(frozen=True)
 class Repeat(Event):
     """The same event, so many times, on the same data."""
@@ -355,7 +355,7 @@ class Repeat(Event):
         return self.event.relation
 
 
-@record("partition/1")
+@record("partition/1", kept=True)
 @dataclass(frozen=True)
 class Partition(Event):
     """Each event on its own part of the data, split by a public column that is constant per unit.

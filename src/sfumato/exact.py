@@ -196,6 +196,20 @@ def short_above(x: Fraction, bits: int = 128) -> Fraction:
     return x if x.denominator.bit_length() <= bits else Fraction(math.ceil(x * (1 << bits)), 1 << bits)
 
 
+def is_above(x: Fraction, y: Fraction) -> bool:
+    """x > y, without the detours that a comparison of any two numbers takes."""
+    return x.numerator * y.denominator > y.numerator * x.denominator
+
+
+def total_above(x: Fraction, y: Fraction, bits: int) -> Fraction:
+    """`short_above(x + y, bits)`. Where both have powers of two below them, as sums of floats do, by shifts alone."""
+    a, b = x.denominator, y.denominator
+    if a & (a - 1) or b & (b - 1):
+        return short_above(x + y, bits)
+    larger = max(a, b)
+    return short_above(Fraction(x.numerator * (larger // a) + y.numerator * (larger // b), larger), bits)
+
+
 def float_above(x: Fraction) -> float:
     """The least float64 that is not below x; infinity above the largest."""
     try:

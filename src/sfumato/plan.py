@@ -184,6 +184,7 @@ def _compatible(name: str, needed: Column, given: Column) -> None:
         raise PlanError(f"column {name!r} is {given.type} in the schema, and the plan needs one of {', '.join(family)}")
 
 
+@record.record("receipt/1", kept=True)
 @dataclass(frozen=True)
 class Receipt:
     """Proof of payment for one plan on one version of one data set."""
@@ -210,14 +211,26 @@ class Gauge(NamedTuple):
 class Ledger(Protocol):
     """Where budgets live. Every method is one durable step; a refusal changes nothing."""
 
+    def path(self, accounts: tuple[str, ...], plan: Plan[Any], *, data: str) -> tuple[str, ...]:
+        """Every account that the plan would be charged to: those named, all above them, and the data's own."""
+
     def answer(self, accounts: tuple[str, ...], plan_hash: str, data: str) -> tuple[Receipt, bytes] | None:
-        """The stored answer to the same plan on the same data version, paid on these accounts."""
+        """The stored answer to the same plan on the same data version, paid on all accounts of the path."""
 
-    def quote(self, accounts: tuple[str, ...], plan: Plan[Any]) -> bool:
-        """Would a spend be accepted now?"""
+    def quote(self, accounts: tuple[str, ...], plan: Plan[Any], *, data: str = "") -> bool:
+        """Would a spend be accepted now? Without data, by the named accounts and those above them."""
 
-    def spend(self, accounts: tuple[str, ...], plan: Plan[Any], *, data: str, grade: str, note: str) -> Receipt:
-        """Charge every account on the path, or none."""
+    def paid(
+        self, key: str, accounts: tuple[str, ...], plan: Plan[Any], *, data: str
+    ) -> tuple[Receipt, bytes | None] | None:
+        """What a retry gets: the receipt that was paid under this key, with its stored answer, or with None where it
+        was never opened; None for a new key. Refused where the data was opened and no answer is stored, and where the
+        key was used for something else."""
+
+    def spend(
+        self, accounts: tuple[str, ...], plan: Plan[Any], *, data: str, grade: str, note: str, key: str | None = None
+    ) -> Receipt:
+        """Charge every account on the path, or none. The same key is charged once."""
 
     def open(self, receipt: Receipt) -> None:
         """Mark the receipt opened, before data is touched. A receipt opens once."""
@@ -225,7 +238,9 @@ class Ledger(Protocol):
     def settle(self, receipt: Receipt, outcome: str, answer: bytes | None = None) -> None:
         """Close the receipt as "answered" (with the stored bytes) or "failed". The charge stays either way."""
 
-    def hold(self, accounts: tuple[str, ...], plan: Plan[Any], *, data: str, grade: str, note: str) -> Receipt:
+    def hold(
+        self, accounts: tuple[str, ...], plan: Plan[Any], *, data: str, grade: str, note: str, key: str | None = None
+    ) -> Receipt:
         """Set room aside for long work. A hold is not a spend: draws spend, `close` frees the rest."""
 
     def draw(self, receipt: Receipt, event: Event, delta: Fraction) -> None:

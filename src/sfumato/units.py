@@ -18,7 +18,7 @@ _WORDS = {
 }
 
 
-@record("unit/1")
+@record("unit/1", kept=True)
 @dataclass(frozen=True)
 class Unit:
     """The unit of privacy.

@@ -156,7 +156,7 @@ def test_an_account_counts_failures_against_its_delta() -> None:
     for turn in range(9):
         if not ledger.quote(("a",), plan):
             break
-        ledger.spend(("a",), plan, data=f"v{turn}", grade="exact", note="")
+        ledger.spend(("a",), plan, data=f"a@{turn}", grade="exact", note="")
     assert 1 <= turn <= 3
     wide = Filter.of(Budget(epsilon=10, delta=Fraction(1, 1000)))
     for _ in range(3):

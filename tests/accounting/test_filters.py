@@ -435,11 +435,11 @@ def test_a_hundred_times_a_tenth() -> None:
         one = [(Pure(epsilon=0.1), ZERO)] * 100
         state: Any = member
         for event, zero in one:
-            state = state.add(event, zero)
+            state = state.add(state.charge(event, zero))
         assert state is not None
         state = next(m for m in short.members() if not isinstance(m, PlanSum))
         for event, zero in one:
-            state = state and state.add(event, zero)
+            state = state and state.add(state.charge(event, zero))
         assert state is None
     assert float(zcdp.epsilon(zcdp.rho(tenths), delta)) == pytest.approx(5.221534, abs=1e-6)
     assert float(zcdp.epsilon(zcdp.rho(Repeat(Exponential(epsilon=0.1), 100)), delta)) == pytest.approx(

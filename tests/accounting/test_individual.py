@@ -72,7 +72,7 @@ def test_it_never_reaches_a_ledger() -> None:
         ledger = MemoryLedger({"a": budget})
         for use in (
             lambda budget=budget: Filter.of(budget).spend(run, Fraction(0)),
-            lambda ledger=ledger: ledger.spend(("a",), Fake(), data="d@1", grade="exact", note=""),
+            lambda ledger=ledger: ledger.spend(("a",), Fake(), data="a@1", grade="exact", note=""),
             lambda: Odometer(1e-6).add(run),  # type: ignore[arg-type]
         ):
             with pytest.raises(Exception):  # noqa: B017

@@ -17,6 +17,7 @@ from sfumato.mechanisms.keys import blocks, tally
 from sfumato.plan import Plan
 from sfumato.rows import Rows
 from sfumato.schema import key
+from tests.helpers import account_of
 from tests.mechanisms.keyed import ROW, USER, run, table
 
 
@@ -105,7 +106,7 @@ def test_a_ledger_charges_what_was_asked(which: int) -> None:
     curator = Curator(private, ledger)
     answer = curator.release(plan)
     assert list(answer.value) == ["common"] and str(answer)
-    assert max(member.spent for member in ledger._accounts["searches"].filter.open) > 0
+    assert max(member.spent for member in account_of(ledger, "searches").filter.open) > 0
     for _ in range(3):  # and refuses when it is spent
         if not curator.quote(replace(plan, epsilon=Fraction(3, 2))).affordable:
             return

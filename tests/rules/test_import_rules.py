@@ -22,6 +22,8 @@ _BELOW_PLAN = {
 
 MAY_IMPORT: dict[str, set[str]] = {
     "errors": set(),
+    "_version": set(),
+    "address": {"checks"},
     "exact": set(),
     "grid": set(),
     "checks": {"errors"},
@@ -41,12 +43,16 @@ MAY_IMPORT: dict[str, set[str]] = {
     "tidy": _BELOW_PLAN | {"plan", "release", "interactive", "mechanisms"},
     "jointly": _BELOW_PLAN | {"plan", "combine", "release", "interactive", "mechanisms"},
     "interactive": _BELOW_PLAN | {"plan", "release"},
-    "ledger": {"plan", "events", "units", "accounting", "checks", "record", "errors"},
+    "ledger": {
+        "plan", "events", "units", "accounting", "address", "exact", "checks", "record", "errors", "kinds", "_version"
+    },
     "release": {"plan", "accounting", "checks", "errors"},
+    "private": {"plan", "rows", "schema", "units", "address", "checks", "errors"},
     "curator": {
-        "plan", "release", "interactive", "noise", "rows", "schema", "units", "accounting", "record", "checks", "errors"
+        "private", "plan", "release", "interactive", "noise", "rows", "accounting", "record", "checks", "errors"
     },
     "report": _BELOW_PLAN | {"plan", "combine", "mechanisms", "tidy", "jointly", "interactive", "ledger", "release"},
+    "kinds": _BELOW_PLAN | {"combine", "mechanisms", "tidy", "jointly"},
     "audit": ANYTHING,
     "demo": ANYTHING,
     "__init__": ANYTHING,
@@ -66,6 +72,8 @@ THIRD_PARTY: dict[str, set[str]] = {
     "combine": {"numpy"},
     "tidy": {"numpy"},
     "mechanisms": {"numpy"},
+    "ledger": {"cryptography", "psycopg", "pydantic", "pydantic_core", "yaml", "pyarrow"},
+    "private": {"numpy"},
     "report": {"numpy", "matplotlib"},
     "audit": {"numpy", "scipy"},
     "demo": {"numpy"},

@@ -43,7 +43,7 @@ _ALLOWED = (
 Shares = tuple[tuple[str, Fraction], ...]
 
 
-@record("budget/2")
+@record("budget/2", kept=True)
 @dataclass(frozen=True)
 class Budget:
     """What may be spent in all: epsilon, or (epsilon, delta), or rho. Give epsilon (with or without delta), or rho.
@@ -80,6 +80,15 @@ class Budget:
             return ()
         return _checked(self.shares) if self.shares else default_shares(self.epsilon, self.delta)
 
+    def within(self, other: Budget) -> bool:
+        """Is everything that this budget allows allowed by the other one too?"""
+        if other.rho is not None:
+            own = self.rho if self.rho is not None else None if self.delta else zcdp.rho(self.event("add-remove"))
+            return own is not None and own <= other.rho
+        if self.rho is not None:
+            return bool(other.delta and zcdp.epsilon(self.rho, other.delta) <= other.epsilon)
+        return bool(self.epsilon <= other.epsilon and self.delta <= other.delta)
+
     def event(self, relation: Relation) -> Event:
         """The whole budget, as one event."""
         if self.rho is not None:
@@ -115,7 +124,7 @@ class Budget:
         return f"epsilon = {float(self.epsilon):g}" + (f", delta = {float(self.delta):g}" if self.delta else "")
 
 
-@record("budget/1")
+@record("budget/1", kept=True)
 @dataclass(frozen=True)
 class HalvesBudget(Budget):
     """A budget as it was before shares could be chosen: half of delta for the plans, half for the sum of rho."""

@@ -23,6 +23,7 @@ from fractions import Fraction
 
 from ..errors import BudgetError, UnsupportedEventError
 from ..events import Event
+from ..record import moved, record
 from . import gdp
 from .budget import Budget, HalvesBudget, fresh_part
 from .members import (
@@ -33,15 +34,18 @@ from .members import (
     Holds,
     Member,
     PlanSum,
+    Price,
     PureSum,
     RenyiOrder,
     fully_adaptive,
+    open_after,
     still_open,
 )
 
 __all__ = [
     "AdaptiveSum",
     "Budget",
+    "Charge",
     "Concentrated",
     "Filter",
     "GaussianSum",
@@ -60,6 +64,25 @@ Past = tuple[Event, Fraction]
 _NOTHING = Fraction(0)
 
 
+@record("charge/1", kept=True)
+@dataclass(frozen=True)
+class Charge:
+    """What one release cost an account, as it was priced then.
+
+    prices  for each member that was open: its price and the failures it counted, or None if it knew no price
+    shape   the members that the account's first release asked for, where it was not those it was born with
+    """
+
+    prices: tuple[Price, ...]
+    shape: Filter | None = None
+
+    def __post_init__(self) -> None:
+        for price in self.prices:
+            if price is not None and not (len(price) == 2 and all(isinstance(p, Fraction) and p >= 0 for p in price)):
+                raise BudgetError("a release cannot cost less than nothing: its charge is broken")
+
+
+@record("filter/1", kept=True)
 @dataclass(frozen=True)
 class Filter:
     """A budget and the members that are still open. A value: spending gives the next one.
@@ -82,33 +105,87 @@ class Filter:
 
         Some member that stays open must have room for everything that others hold: what is held can be drawn.
         """
-        shape, members = self._fitting(event, delta, holds)
+        return self.charged(event, delta, holds)[1]
+
+    def charge(self, event: Event, delta: Fraction, holds: Holds = ()) -> Charge:
+        """What the event would cost today. A ledger writes it down, so that no later accountant changes the past."""
+        return self.charged(event, delta, holds)[0]
+
+    def charged(self, event: Event, delta: Fraction, holds: Holds = ()) -> tuple[Charge, Filter]:
+        """What the event costs today, and the filter after it."""
+        shape, charge, members = self._fitting(event, delta, holds)
+        after = moved(shape, open=members, count=self.count + 1)
+        return charge if shape is self else replace(charge, shape=shape), after
+
+    def after(self, charge: Charge) -> Filter:
+        """The filter after what was charged; refused where it does not fit."""
+        shape = self if charge.shape is None else charge.shape
+        fresh = charge.shape is None or (self.fresh and shape.fresh and shape.budget == self.budget)
+        members = still_open(shape.open, charge.prices) if fresh and len(shape.open) == len(charge.prices) else ()
+        if not members:
+            raise BudgetError(f"the budget of {self.budget} does not cover what was charged")
         return replace(shape, open=members, count=self.count + 1)
 
+    @property
+    def used(self) -> Fraction:
+        """The part of the limit that is gone, in the currency that has most left."""
+        return min(
+            max(m.spent / m.limit, m.delta_spent / m.delta_limit if m.delta_limit else _NOTHING) for m in self.open
+        )
+
+    @property
+    def fresh(self) -> bool:
+        """Was nothing released, and nothing changed, since it was opened?"""
+        return not self.count and self.version == 1
+
     def fits(self, event: Event, delta: Fraction) -> bool:
-        return any(still_open(shape.open, event, delta) for shape in self._shapes())
+        return any(open_after(shape.open, event, delta) for shape in self.shapes())
 
     def shaped(self, event: Event, delta: Fraction, holds: Holds = ()) -> Filter:
         """The filter as it is before the event is spent: itself, or, on a fresh account, with the members that the
         first release asks for. A ledger keeps this one when it sets room aside."""
         return self._fitting(event, delta, holds)[0]
 
-    def _fitting(self, event: Event, delta: Fraction, holds: Holds) -> tuple[Filter, tuple[Member, ...]]:
-        for shape in self._shapes():
-            members = still_open(shape.open, event, delta)
+    def _fitting(self, event: Event, delta: Fraction, holds: Holds) -> tuple[Filter, Charge, tuple[Member, ...]]:
+        for shape in self.shapes():
+            charge = _charge(shape.open, event, delta)
+            members = still_open(shape.open, charge.prices)
             if members and (not holds or any(member.backs(holds) for member in members)):
-                return shape, members
+                return shape, charge, members
         raise BudgetError(self._refusal(event, delta) + ("\nRoom is held for long work." if holds else ""))
 
-    def _shapes(self) -> Iterator[Filter]:
+    def shapes(self) -> Iterator[Filter]:
+        """Itself, and, while nothing was released, what the first release may choose instead."""
         yield self
-        whole = self.budget.failures + self.budget.others()
-        if self.count or self.version > 1 or not whole:
+        whole = self.budget.failures + self.budget.others() if self.fresh else _NOTHING
+        if not whole:
             return
         yield Filter.of(self.budget)
         epsilon = self.budget.epsilon
         yield replace(self, open=(PlanSum(limit=epsilon, delta_limit=whole),), shared=_NOTHING)
         yield replace(self, open=(GaussianSum(limit=1 / gdp.least_multiplier(epsilon, whole) ** 2),), shared=whole)
+
+    def lowered(self, budget: Budget) -> Filter:
+        """The same members under a smaller epsilon (or rho), at the same delta: what is accepted from now on.
+
+        Every limit shrinks, so all that was promised before still holds; the promise remains the largest budget that
+        there was, since lowering may be decided after seeing answers.
+        """
+        if self.fresh:
+            return Filter.of(budget)
+        same = (budget.rho is None) == (self.budget.rho is None)
+        least = replace(self.budget, epsilon=budget.epsilon, rho=budget.rho) if same else self.budget
+        if not same or least.delta != budget.delta or not _larger(self.budget, budget):
+            raise BudgetError(f"a budget of {self.budget} can be lowered at the same delta, not changed to {budget}")
+        whole = self.budget.failures + self.budget.others()
+        new = {m.name: m.limit for m in least.members(self.version)}
+        if len(self.open) == 1 and not self.open[0].delta_limit and self.shared == whole and whole:
+            new["gaussian"] = 1 / gdp.least_multiplier(least.epsilon, whole) ** 2  # what the first release asked for
+        shrunk = [replace(m, limit=min(m.limit, new.get(m.name, _NOTHING))) for m in self.open]
+        members = tuple(m for m in shrunk if m.spent <= m.limit and m.limit > 0)
+        if not members:
+            raise BudgetError(f"what was spent already does not fit a budget of {budget}: lower it less")
+        return replace(self, budget=least, open=members)
 
     def raised(self, budget: Budget, past: Iterable[Past]) -> Filter:
         """The next version of the account, k, under another budget. `past` is every release so far, from the ledger.
@@ -174,12 +251,28 @@ class Filter:
         )
 
 
+_CHARGES: dict[tuple[tuple[tuple[str, bool], ...], Event, type, Fraction], Charge] = {}
+_MOST_CHARGES = 4096
+
+
+def _charge(members: tuple[Member, ...], event: Event, delta: Fraction) -> Charge:
+    """What members of these names charge for the event: the same on every account that has them, and that allows
+    failures, or allows none, as this one does. (A float delta is no key for an exact one: it is refused.)"""
+    asked = (tuple([(member.name, not member.delta_limit) for member in members]), event, type(delta), delta)
+    known = _CHARGES.get(asked)
+    if known is None:
+        if len(_CHARGES) >= _MOST_CHARGES:
+            _CHARGES.clear()
+        known = _CHARGES[asked] = Charge(tuple([member.charge(event, delta) for member in members]))
+    return known
+
+
 def _replayed(member: Member, past: tuple[Past, ...]) -> Member | None:
     """The member after the whole past. Its failures were counted when they happened."""
     failed = member.delta_spent
     state: Member | None = replace(member, delta_spent=_NOTHING)
     for event, delta in past:
-        state = state.add(event, delta) if state is not None else None
+        state = state.add(state.charge(event, delta)) if state is not None else None
     return None if state is None else replace(state, delta_spent=failed)
 
 

@@ -29,7 +29,7 @@ from ..checks import Exact
 from ..errors import UnsupportedEventError
 from ..events import Event
 from .budget import order_limit
-from .members import Member, PlanSum, RenyiOrder, still_open
+from .members import Member, PlanSum, RenyiOrder, open_after
 
 _ORDERS = tuple(1 + Fraction(2) ** j for j in range(-2, 11))
 _NO_LIMIT = Fraction(10**300)
@@ -57,7 +57,7 @@ class Odometer:
     def add(self, event: Event, delta: Exact = 0) -> Odometer:
         """The odometer after one more release, priced as a plan at its own `delta`."""
         checks.instance(event, Event, "event", "an event")
-        gauges = still_open(self.gauges, event, checks.delta(delta, zero=True))
+        gauges = open_after(self.gauges, event, checks.delta(delta, zero=True))
         if not gauges:
             raise UnsupportedEventError(
                 f"{type(event).__name__} cannot be read by this odometer: no gauge that still runs has a price for it "

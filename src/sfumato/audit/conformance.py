@@ -26,11 +26,12 @@ from numpy.typing import NDArray
 from .. import events, record, schema
 from ..accounting import approximate, pure, zcdp
 from ..accounting.filters import Budget
-from ..curator import Curator, Private
+from ..curator import Curator
 from ..errors import DataError, PlanError, PrivacyWarning, RecordError, SfumatoError, UnsupportedEventError
 from ..ledger import MemoryLedger
 from ..noise import Bits, Noise, SeededBits
 from ..plan import Plan, Receipt, Run
+from ..private import Private
 from ..release import Release
 from ..rows import Rows
 from ..schema import Column, Schema, Table

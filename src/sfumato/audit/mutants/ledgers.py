@@ -1,0 +1,87 @@
+"""Ledgers gone wrong in the usual ways. Each passes every test that runs one request at a time and never dies.
+
+They are never exported from the ledger's own package: the tests of the invariants run on them, and must fail.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from contextlib import contextmanager
+from typing import Any
+
+from ...errors import ReceiptError
+from ...ledger.ledger import Ledger
+from ...ledger.stores.base import Book, Store
+from ...ledger.stores.sqlite import SQLiteStore
+from ...plan import Plan, Receipt
+
+
+class ReadThenInsert(SQLiteStore):
+    """Reads and decides first, and takes the lock to write what it decided, wherever the chain now ends. Who wrote in
+    between is overwritten: two spenders pass one check, and the account is overspent (L2)."""
+
+    @contextmanager
+    def writing(self) -> Iterator[Book]:
+        with self.reading() as book:
+            seen = {name: book.account(name) for name in book.accounts()}
+        with super().writing() as book:
+            book._accounts.update(seen)  # type: ignore[attr-defined]
+            yield book
+
+
+class AnswerFirst(Ledger):
+    """Answers at once, and writes the release down when the next one comes, or at the end. What was shown just before
+    the process died was never recorded (L1)."""
+
+    def __init__(self, store: Store) -> None:
+        super().__init__(store)
+        self._late: list[Any] = []
+
+    def spend(self, accounts: tuple[str, ...], plan: Plan[Any], **named: Any) -> Receipt:
+        self.catch_up()
+        named.pop("key", None)
+        receipt = self._receipt(accounts, plan, named["data"], named["grade"], named["note"], "plan")
+        self._late = [(accounts, plan, named), receipt]
+        return receipt
+
+    def open(self, receipt: Receipt) -> None:
+        """Later."""
+
+    def settle(self, receipt: Receipt, outcome: str, answer: bytes | None = None) -> None:
+        self._late.append((outcome, answer))
+
+    def catch_up(self) -> None:
+        if not self._late:
+            return
+        (accounts, plan, named), self._due, settled = self._late
+        self._late = []
+        paid = super().spend(accounts, plan, **named)
+        super().open(paid)
+        super().settle(paid, *settled)
+
+    def _receipt(self, *args: Any, **named: Any) -> Receipt:
+        due: Receipt | None = self.__dict__.pop("_due", None)
+        return due or super()._receipt(*args, **named)
+
+
+class SecondDraw(Ledger):
+    """Takes a retry for a request that was never begun: it opens the data again and draws fresh noise, for one charge.
+    Enough retries average the noise away (L3)."""
+
+    def paid(self, *args: Any, **named: Any) -> tuple[Receipt, bytes | None] | None:
+        return None
+
+    def answer(self, *args: Any, **named: Any) -> tuple[Receipt, bytes] | None:
+        return None
+
+    def open(self, receipt: Receipt) -> None:
+        try:
+            super().open(receipt)
+        except ReceiptError:
+            return
+
+    def settle(self, receipt: Receipt, outcome: str, answer: bytes | None = None) -> None:
+        try:
+            super().settle(receipt, outcome, answer)
+        except ReceiptError:
+            return

@@ -1,0 +1,131 @@
+"""The ledger: every release is an entry, paid before the data is opened.
+
+One writer at a time reads the accounts on the path, asks their filters, and appends; what one transaction writes
+becomes durable together. A refusal changes nothing. Entries hold the plan, its event, what each account was charged and
+who paid; what an account has spent is a function of its entries, kept beside them so that the n-th spend costs what the
+first one did.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+from fractions import Fraction
+from pathlib import Path
+from typing import Any, Self
+
+from ..errors import BudgetError
+from ..events import Event
+from ..plan import Gauge, Receipt
+from . import reading
+from .governing import Governing
+from .proof.verify import Report, verify
+from .reading import About, Checklist, Declared, Entry, Exported, Forecast, Released, Statement
+from .spending import Spending
+from .stores.base import Account
+from .tree import above, found
+
+
+class Ledger(Spending, Governing):
+    """Accounts in a store, each with a budget that no adaptive choice can exceed.
+
+    principal  who writes the entries; a claim, unless the store holds it
+    """
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self.shut()
+
+    def shut(self) -> None:
+        """Let go of the store. With an anchor, the last entries get their checkpoint."""
+        self._store.close()
+
+    def spent(self, account: str) -> tuple[Gauge, ...]:
+        with self._store.reading() as book:
+            filter_ = found(book, account).filter
+        return () if filter_ is None else tuple(Gauge(m.currency, m.spent, m.limit) for m in filter_.open)
+
+    def left(self, account: str) -> str:
+        with self._store.reading() as book:
+            state = found(book, account)
+        if state.filter is None:
+            return "no limit of its own"
+        first, *others = state.filter.open
+        text = f"{float(first.left):.6g} of {float(first.limit):.6g} {first.currency} left"
+        if others:
+            text += f" (or {len(others)} other gauge{'s' if len(others) > 1 else ''}: see ledger.spent)"
+        text += f", {len(state.held)} hold(s) open" if state.held else ""
+        return text + (", closed" if state.closed else "")
+
+    def held(self, account: str) -> tuple[Receipt, ...]:
+        """The receipts under which room is held there. Work that crashed leaves its hold: `ledger.close(receipt)`."""
+        with self._store.reading() as book:
+            filed = [book.filed(id) for id in found(book, account).held]
+        return tuple(each.receipt for each in filed if each is not None)
+
+    def room(self, account: str) -> Room:
+        """What the account, and all above it, would still accept: `calibrate(..., account=ledger.room("patients"))`."""
+        with self._store.reading() as book:
+            found(book, account)
+        return Room(self, account)
+
+    def statement(self, account: str, **how: Any) -> Statement:
+        """Where an account stands: its limit, which is the guarantee, and what was spent. See `reading.statement`."""
+        return reading.statement(self._store, account, **how)
+
+    def forecast(self, account: str, **how: Any) -> Forecast:
+        """How much more fits, and until when at this rate. See `reading.forecast`."""
+        return reading.forecast(self._store, account, **how)
+
+    def history(self, **which: Any) -> Iterator[Entry]:
+        """The entries, oldest first. See `reading.history`."""
+        return reading.history(self._store, **which)
+
+    def releases(self, **which: Any) -> Iterator[Released]:
+        """One row per release, with everything that its entries tell. See `reading.releases`."""
+        return reading.releases(self._store, **which)
+
+    def export(self, path: str | Path, **how: Any) -> Exported:
+        """Write releases or entries as NDJSON, CSV or Parquet, by the file's ending. See `reading.export`."""
+        return reading.export(self._store, path, **how)
+
+    def checklist(self, account: str, about: About | None = None, **how: Any) -> Checklist:
+        """The NIST SP 800-226 checklist of an account. See `reading.checklist`."""
+        return reading.checklist(self._store, account, about, **how)
+
+    def registry(self, account: str, about: About | None = None, **how: Any) -> str:
+        """The entry of an account for the registry of deployments, as YAML. See `reading.registry`."""
+        return reading.registry(self._store, account, about, **how)
+
+    def declared(self, **which: Any) -> Iterator[Declared]:
+        """What left the data without differential privacy. See `reading.declared`."""
+        return reading.declared(self._store, **which)
+
+    def verify(self, **how: Any) -> Report:
+        """Is the ledger what was written? See `verify.verify`."""
+        return verify(self._store, **how)
+
+    def _fits(self, account: str, event: Event, delta: Fraction) -> bool:
+        with self._store.reading() as book:
+            own = found(book, account)
+            path: list[Account] = [own, *above(book, own)]
+        try:
+            for each in path:
+                if each.filter is not None:
+                    each.filter.charge(event, delta, list(each.held.values()))
+        except BudgetError:
+            return False
+        return not any(each.closed for each in path)
+
+
+@dataclass(frozen=True)
+class Room:
+    """An account, to be asked whether an event would fit. Asking costs nothing."""
+
+    _ledger: Ledger
+    _account: str
+
+    def fits(self, event: Event, delta: Fraction) -> bool:
+        return self._ledger._fits(self._account, event, delta)

@@ -1,0 +1,73 @@
+"""Open a ledger by its address: a file, or a PostgreSQL database; with an anchor outside it, or without."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+from .. import checks
+from ..errors import ArgumentError
+from .ledger import Ledger
+from .proof.anchor import Anchor, FileAnchor
+from .proof.anchored import AnchoredStore
+from .proof.keys import Key
+from .stores.base import Store
+from .stores.sqlite import SQLiteStore
+
+_SERVERS = ("postgresql://", "postgres://")
+
+
+def _anchor(given: str | Path | Anchor | None) -> Anchor | None:
+    if given is None or isinstance(given, str | Path):
+        return None if given is None else FileAnchor(given)
+    if not all(hasattr(given, part) for part in ("mark", "last", "lines", "add")):
+        raise checks.refuse("anchor", given, "the path of a file, or an Anchor")
+    return given
+
+
+def open_ledger(
+    place: str | Path,
+    *,
+    create: bool = False,
+    principal: str | None = None,
+    anchor: str | Path | Anchor | None = None,
+    key: str | Path | Key | None = None,
+    wait: float = 30.0,
+    read_only: bool = False,
+) -> Ledger:
+    """A durable ledger.
+
+    place      the path of its file, or "postgresql://role@host/database"
+    create     make a new one where there is none
+    principal  who writes; in a file that is a claim, on a server it is the role that is logged in
+    anchor     where signed checkpoints go, outside the ledger: a path on another disk. Needs a key
+    key        the path of a key file, as `Key.make(path)` writes it
+    wait       seconds to wait for other writers
+    read_only  for auditors: writes nothing
+    """
+    if (anchor is None) != (key is None):
+        raise ArgumentError("anchor and key belong together: give both, or neither.")
+    # All that can be refused is refused before anything is made at that place.
+    checks.path(place, "place")
+    checks.flag(create, "create")
+    checks.flag(read_only, "read_only")
+    if principal is not None:
+        checks.label(principal, "principal")
+    at = _anchor(anchor)
+    with_key = key if isinstance(key, Key) or key is None else Key.load(key)
+    store: Store
+    checks.waiting(wait, "wait")
+    if str(place).startswith(_SERVERS):
+        from .stores.postgres import PostgresStore
+
+        if read_only:
+            raise ArgumentError("read_only is for files: on a server, log in with a role that has sfumato_reader.")
+        store = PostgresStore(str(place), create=create, wait=wait)
+    else:
+        store = SQLiteStore(place, create=create, wait=wait, read_only=read_only)
+    try:
+        if at is not None and with_key is not None:
+            store = AnchoredStore(store, at, with_key, principal=principal)
+        return Ledger(store, principal=principal)
+    except BaseException:
+        store.close()
+        raise

@@ -1,0 +1,1 @@
+"""Where a ledger writes: memory, one SQLite file, PostgreSQL."""

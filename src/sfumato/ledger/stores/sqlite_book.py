@@ -1,0 +1,185 @@
+"""One transaction on a ledger in an SQLite file, and the words for what can go wrong with the file."""
+
+from __future__ import annotations
+
+import sqlite3
+from collections.abc import Iterator
+from typing import Any, NamedTuple
+
+from ... import record
+from ...errors import LedgerError, RecordError
+from ...plan import Receipt
+from ..proof.chain import GENESIS, Link
+from .base import Account, Filed, only_moved, rest, totals, under_way, whole
+from .words import CLOSED, DAMAGED, LOCKED
+
+UNWRITTEN = "the ledger could not be written: repair the disk, then open the ledger anew"
+UNWRITABLE = "the ledger cannot be written: give this user the right to write the file and its folder"
+SHRUNK = (
+    "the ledger lost entries that were there: it was restored or changed while it was open. Nothing is released; "
+    "run `verify`, then open the ledger anew"
+)
+
+
+class Known(NamedTuple):
+    """What the last transaction knew, at the head that it belongs to."""
+
+    head: Link = GENESIS
+    accounts: dict[str, Account] = {}  # noqa: RUF012 never changed: every book makes its own
+    facts: dict[tuple[str, str], Any] = {}  # noqa: RUF012
+    filed: dict[str, Filed] = {}  # noqa: RUF012
+
+
+class SQLiteBook:
+    """One transaction. Accounts and facts are remembered with the head they belong to, so that only another writer's
+    are read."""
+
+    def __init__(self, connection: sqlite3.Connection, known: Known) -> None:
+        self._connection = connection
+        row = self._sql("SELECT number, hash FROM entries ORDER BY number DESC LIMIT 1").fetchone()
+        self.head = GENESIS if row is None else Link(*row)
+        same = known.head == self.head
+        if not same and known.head != GENESIS:
+            before = self.entry(known.head.number)
+            if before is None or before[0] != known.head:
+                raise LedgerError(SHRUNK)
+        self._accounts = dict(known.accounts) if same else {}
+        self._facts = dict(known.facts) if same else {}
+        self._filed = dict(known.filed) if same else {}
+
+    def _sql(self, statement: str, values: tuple[Any, ...] = ()) -> sqlite3.Cursor:
+        if not self._connection.in_transaction:  # SQLite has rolled back: alone, a statement would be for good
+            raise LedgerError(UNWRITTEN)
+        return self._connection.execute(statement, values)
+
+    @property
+    def known(self) -> Known:
+        return Known(self.head, self._accounts, self._facts, self._filed)
+
+    def forget(self) -> None:
+        """Read from now on what is stored, not what is remembered."""
+        self._accounts, self._facts, self._filed = {}, {}, {}
+
+    def append(self, body: bytes) -> Link:
+        link = self.head.next(body)
+        with told():
+            self._sql("INSERT INTO entries VALUES (?, ?, ?)", (*link, body))
+        self.head = link
+        return link
+
+    def entry(self, number: int) -> tuple[Link, bytes] | None:
+        with told():
+            row = self._sql("SELECT number, hash, body FROM entries WHERE number = ?", (number,)).fetchone()
+        return None if row is None else (Link(row[0], row[1]), row[2])
+
+    def account(self, name: str) -> Account | None:
+        if name not in self._accounts:
+            with told():
+                row = self._sql("SELECT state, totals FROM accounts WHERE name = ?", (name,)).fetchone()
+                if row is None:
+                    return None
+                self._accounts[name] = whole(*row)
+        return self._accounts[name]
+
+    def accounts(self) -> tuple[str, ...]:
+        with told():
+            return tuple(name for (name,) in self._sql("SELECT name FROM accounts ORDER BY name"))
+
+    def put_account(self, account: Account) -> None:
+        name, numbers = account.name, totals(account)
+        with told():
+            if only_moved(self._accounts.get(name), account):
+                self._sql("UPDATE accounts SET totals = ? WHERE name = ?", (numbers, name))
+            else:
+                self._sql(
+                    "INSERT INTO accounts VALUES (?, ?, ?) "
+                    "ON CONFLICT (name) DO UPDATE SET state = excluded.state, totals = excluded.totals",
+                    (name, rest(account), numbers),
+                )
+        self._accounts[name] = account
+
+    def filed(self, receipt: str) -> Filed | None:
+        return self._filed.get(receipt) or self._first("id = ?", receipt)
+
+    def filed_under(self, key: str) -> Filed | None:
+        return self._first("key = ?", key)
+
+    def answered(self, plan_hash: str, data: str) -> Iterator[Filed]:
+        yield from self._all("plan_hash = ? AND data = ? AND answer IS NOT NULL ORDER BY id", plan_hash, data)
+
+    def _first(self, where: str, *values: str) -> Filed | None:
+        return next(iter(self._all(where, *values)), None)
+
+    def _all(self, where: str, *values: str) -> list[Filed]:
+        with told():
+            rows = self._sql(f"SELECT receipt, state, key, answer FROM receipts WHERE {where}", values).fetchall()
+            return [Filed(record.parse(receipt, Receipt), *state) for receipt, *state in rows]
+
+    def receipts(self) -> Iterator[tuple[tuple[str, str, str], Filed]]:
+        with told():
+            rows = self._sql("SELECT id, plan_hash, data, receipt, state, key, answer FROM receipts ORDER BY id")
+            for id, plan_hash, data, receipt, *state in rows:
+                yield (id, plan_hash, data), Filed(record.parse(receipt, Receipt), *state)
+
+    def file(self, filed: Filed) -> None:
+        under_way(self._filed, filed)
+        with told():
+            self._sql(
+                "INSERT INTO receipts VALUES (?, ?, ?, ?, ?, ?, ?) "
+                "ON CONFLICT (id) DO UPDATE SET state = excluded.state, answer = excluded.answer",
+                filed.row(),
+            )
+
+    def fact(self, kind: str, name: str) -> Any:
+        if (kind, name) not in self._facts:
+            with told():
+                row = self._sql("SELECT state FROM facts WHERE kind = ? AND name = ?", (kind, name)).fetchone()
+                self._facts[kind, name] = None if row is None else record.parse(row[0])
+        return self._facts[kind, name]
+
+    def facts(self, kind: str) -> dict[str, Any]:
+        with told():
+            rows = self._sql("SELECT name, state FROM facts WHERE kind = ? ORDER BY name", (kind,)).fetchall()
+            return {name: record.parse(state) for name, state in rows}
+
+    def put_fact(self, kind: str, name: str, value: Any) -> None:
+        state = record.canonical(value)
+        with told():
+            self._sql(
+                "INSERT INTO facts VALUES (?, ?, ?) ON CONFLICT (kind, name) DO UPDATE SET state = excluded.state",
+                (kind, name, state),
+            )
+        self._facts[kind, name] = value
+
+
+class told:  # noqa: N801 it reads as a word
+    """`with told():` whatever the file does becomes one of a few stable messages."""
+
+    def __enter__(self) -> None:
+        pass
+
+    def __exit__(self, kind: object, problem: BaseException | None, trace: object) -> None:
+        if problem is not None and (words := _message(problem)) is not None:
+            raise LedgerError(words) from None
+
+
+def _message(problem: BaseException) -> str | None:
+    if isinstance(problem, sqlite3.OperationalError):
+        return _words(str(problem))
+    if isinstance(problem, sqlite3.ProgrammingError):
+        return CLOSED
+    if isinstance(problem, sqlite3.DataError | OverflowError):
+        return "that is too large for the ledger: a plan or an answer has to be below 1 GB"
+    if isinstance(problem, sqlite3.DatabaseError | RecordError | UnicodeDecodeError):
+        return DAMAGED  # a damaged schema is quoted in no known letters
+    return None
+
+
+def _words(problem: str) -> str:
+    if "locked" in problem or "busy" in problem:
+        return LOCKED
+    if "readonly" in problem or "read-only" in problem or "unable to open" in problem:
+        return UNWRITABLE
+    if "full" in problem or "disk I/O" in problem:
+        return "the ledger cannot be written: the disk is full or failing; make room or repair it, then open it anew"
+    return "the ledger cannot be used: check the file, and run `verify` before anything is released"

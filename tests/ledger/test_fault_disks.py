@@ -1,0 +1,311 @@
+"""Ledgers that cannot be read or written (L6): no release, one of a few messages, and all is well after the repair."""
+
+from __future__ import annotations
+
+import os
+import random
+import shutil
+import sqlite3
+import subprocess
+import sys
+import threading
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from pathlib import Path
+
+import pytest
+
+from sfumato import Curator, Private
+from sfumato.errors import LedgerError
+from sfumato.ledger.ledger import Ledger
+from sfumato.ledger.proof.chain import first_broken
+from sfumato.ledger.stores.sqlite import SQLiteStore
+from tests.helpers import AGES, BY_PATIENT, PATIENTS, Columns, laplace, spent
+from tests.ledger.striking import ENVIRONMENT, ROOT, strike
+from tests.ledger.workers.refused import attempts
+from tests.ledger.workers.releasing import check_after, lines, prepare
+
+MISSING = "there is no ledger at that path: give the right one, or create=True for a new ledger"
+EMPTY = "the file is empty: restore the ledger, or give create=True for a new one"
+STRANGE = "the file is a database, but not a ledger: give the path of a ledger"
+NEWER = "the ledger was written by a newer version of sfumato: use that version, or a later one"
+DAMAGED = "the ledger is damaged: restore it, and check it with `verify` before anything is released"
+LOCKED = "the ledger is locked by another process: try again when it is done"
+NO_FILE = "that path is a folder or a device, not a ledger's file: give the path of a file"
+FORBIDDEN = "the ledger cannot be written: give this user the right to write the file and its folder"
+FULL = "the ledger cannot be written: the disk is full or failing; make room or repair it, then open it anew"
+UNWRITTEN = "the ledger could not be written: repair the disk, then open the ledger anew"
+MOVED = "the ledger was moved, removed or replaced: put it back, then open the ledger anew"
+OTHER = "the ledger cannot be used: check the file, and run `verify` before anything is released"
+
+
+@pytest.fixture
+def folder(quick: Path) -> Path:
+    return prepare(quick / "here")
+
+
+def statement(path: Path, *texts: str) -> None:
+    connection = sqlite3.connect(path)
+    for text in texts:
+        connection.execute(text)
+    connection.commit()
+    connection.close()
+
+
+def _remove(path: Path) -> None:
+    path.unlink()
+
+
+def _folder(path: Path) -> None:
+    path.unlink()
+    path.mkdir()
+
+
+def _strange(path: Path) -> None:
+    path.unlink()
+    statement(path, "CREATE TABLE mine (text)", "INSERT INTO mine VALUES ('keep me')")
+
+
+def _torn(path: Path) -> None:
+    path.write_bytes(path.read_bytes()[:5000])
+
+
+@pytest.mark.parametrize(
+    ("spoil", "message"),
+    [
+        (_remove, MISSING),
+        (_folder, NO_FILE),
+        (lambda path: path.write_bytes(b""), EMPTY),
+        (lambda path: path.write_bytes(b"no database " * 999), DAMAGED),
+        (_strange, STRANGE),
+        (lambda path: statement(path, "PRAGMA user_version = 99"), NEWER),
+        (lambda path: statement(path, "PRAGMA application_id = 7"), STRANGE),
+        (_torn, DAMAGED),
+    ],
+)
+def test_l6_what_is_no_ledger_is_refused(folder: Path, spoil: Callable[[Path], None], message: str) -> None:
+    spoil(folder / "ledger")
+    before = (folder / "ledger").read_bytes() if (folder / "ledger").is_file() else None
+    assert attempts(folder, 1) == [message]
+    assert not lines(folder / "draws")
+    assert (folder / "ledger").is_file() == (before is not None)
+    assert before is None or (folder / "ledger").read_bytes() == before
+
+
+def test_l6_a_database_of_others_never_becomes_a_ledger(folder: Path) -> None:
+    _strange(folder / "ledger")
+    with pytest.raises(LedgerError, match="not a ledger"):
+        SQLiteStore(folder / "ledger", create=True)
+
+
+def test_l6_a_new_ledger_can_be_opened_by_many_at_once(quick: Path) -> None:
+    problems: list[BaseException] = []
+    start = threading.Barrier(8)
+
+    def open_it() -> None:
+        start.wait()
+        try:
+            SQLiteStore(quick / "new", create=True).close()
+        except BaseException as problem:
+            problems.append(problem)
+
+    threads = [threading.Thread(target=open_it) for _ in range(8)]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join()
+    assert not problems
+
+
+@contextmanager
+def opened(folder: Path, wait: float = 0.05) -> Iterator[tuple[Ledger, Curator, Columns]]:
+    """A ledger in use, with data that counts how often it is read."""
+    store, columns = SQLiteStore(folder / "ledger", wait=wait), Columns(AGES)
+    ledger = Ledger(store)
+    curator = Curator(Private("patients", columns, unit=BY_PATIENT, schema=PATIENTS), ledger)
+    columns.reads = 0
+    try:
+        yield ledger, curator, columns
+    finally:
+        store.close()
+
+
+@pytest.mark.parametrize("mode", ["IMMEDIATE", "EXCLUSIVE"])
+def test_l6_a_lock_that_another_holds(folder: Path, mode: str) -> None:
+    with opened(folder) as (ledger, curator, columns):
+        holder = sqlite3.connect(folder / "ledger", isolation_level=None)
+        holder.execute(f"BEGIN {mode}")
+        for _ in range(2):
+            with pytest.raises(LedgerError) as refusal:
+                curator.release(laplace(1, BY_PATIENT))
+            assert str(refusal.value) == LOCKED
+        holder.execute("ROLLBACK")
+        holder.close()
+        assert columns.reads == 0 and spent(ledger, "patients") == [0]
+        curator.release(laplace(1, BY_PATIENT))  # nothing has to be opened anew
+
+
+def _swapped(folder: Path) -> None:
+    shutil.copy(folder / "ledger", folder / "copy")
+    (folder / "copy").replace(folder / "ledger")
+
+
+@pytest.mark.parametrize(
+    "remove",
+    [
+        lambda folder: (folder / "ledger").unlink(),
+        lambda folder: (folder / "ledger-wal").unlink(),
+        lambda folder: (folder / "ledger").rename(folder / "elsewhere"),
+        _swapped,
+    ],
+)
+def test_l6_a_ledger_that_is_taken_away_while_it_is_open(folder: Path, remove: Callable[[Path], object]) -> None:
+    with opened(folder) as (_, curator, columns):
+        curator.release(laplace(1, BY_PATIENT))
+        reads = columns.reads
+        remove(folder)
+        with pytest.raises(LedgerError) as refusal:
+            curator.release(laplace(2, BY_PATIENT))
+        assert str(refusal.value) == MOVED and columns.reads == reads
+
+
+def test_l6_a_store_is_not_carried_into_another_process(folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    with opened(folder) as (ledger, curator, _):
+        monkeypatch.setattr(os, "getpid", lambda: -1)
+        with pytest.raises(LedgerError, match="opened by another process: open it anew"):
+            curator.release(laplace(1, BY_PATIENT))
+        monkeypatch.undo()
+        assert spent(ledger, "patients") == [0]
+    with pytest.raises(LedgerError, match="the ledger was closed"):
+        curator.release(laplace(1, BY_PATIENT))
+
+
+def refused(*folders: Path, limit: int = 0, user: int = 0) -> list[str]:
+    """What a process with less rights, or less room, is told."""
+    done = subprocess.run(
+        [sys.executable, "-m", "tests.ledger.workers.refused", str(limit), str(user), *map(str, folders)],
+        cwd=ROOT,
+        env=ENVIRONMENT,
+        capture_output=True,
+        text=True,
+        check=False,
+    )
+    assert done.returncode == 0, done.stderr
+    return done.stdout.splitlines()
+
+
+def test_l6_a_file_or_folder_that_may_not_be_written(quick: Path) -> None:
+    quick.chmod(0o755)
+    places = {}
+    for file, parent in ((0o444, 0o777), (0o666, 0o555), (0o444, 0o555), (0o000, 0o555)):
+        place = prepare(quick / f"{file:o} in {parent:o}")
+        (place / "ledger").chmod(file)
+        place.chmod(parent)
+        places[place] = FORBIDDEN
+    try:
+        assert refused(*places, user=65534 if os.geteuid() == 0 else 0) == list(places.values())
+    finally:
+        for place in places:
+            place.chmod(0o755)
+            (place / "ledger").chmod(0o644)
+    for place in places:
+        check_after(place)
+
+
+def full_disk_held(folder: Path, told: list[str]) -> None:
+    """Some were answered, then the disk was full, and from then on the store refused whatever was asked."""
+    answers = told.index(FULL)
+    assert answers >= 1 and told == ["answered"] * answers + [FULL, UNWRITTEN, UNWRITTEN]
+    check_after(folder, releases=answers + 1)
+
+
+@pytest.mark.parametrize("limit", [150_000, 300_000])
+def test_l6_a_disk_that_fills_up(folder: Path, limit: int) -> None:
+    full_disk_held(folder, refused(folder, limit=limit))
+
+
+def test_l6_a_small_disk_that_fills_up(quick: Path) -> None:
+    disk = quick / "disk"
+    disk.mkdir()
+    mount = ["mount", "-t", "tmpfs", "-o", "size=300k", "tmpfs", str(disk)]
+    if os.geteuid() != 0 or subprocess.run(mount, capture_output=True, check=False).returncode != 0:
+        pytest.skip("only an administrator may mount a small disk")
+    try:
+        place = prepare(disk / "here")
+        told = attempts(place, 200)
+        shutil.copytree(place, quick / "larger")
+    finally:
+        subprocess.run(["umount", str(disk)], check=True)
+    assert FULL in told
+    full_disk_held(quick / "larger", told)
+
+
+@pytest.mark.parametrize(
+    ("call", "fault", "numbers"),
+    [("fdatasync", "error=EIO", [3, 4, 6]), ("pwrite64", "error=ENOSPC", [1, 20, 47])],
+)
+def test_l6_after_one_failed_sync_or_write_the_store_refuses(
+    quick: Path, call: str, fault: str, numbers: list[int]
+) -> None:
+    failing(quick, call, fault, numbers)
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize(
+    ("call", "fault"), [("fdatasync", "error=EIO"), ("pwrite64", "error=ENOSPC"), ("pwrite64", "error=EIO")]
+)
+def test_l6_after_any_failed_sync_or_write_the_store_refuses(tmp_path: Path, call: str, fault: str) -> None:
+    failing(tmp_path, call, fault, [*range(1, 90)])
+
+
+def failing(folder: Path, call: str, fault: str, numbers: list[int]) -> None:
+    """The N-th call fails once, and never again: a store that tried again would seem to work."""
+    assert set(strike(folder, call, fault, "failing disk", numbers).values()) == {0}
+    broken = 0
+    for number in numbers:
+        place = folder / str(number)
+        told = lines(place / "told")
+        answers = told.count("answered")
+        assert told[:answers] == ["answered"] * answers, "nothing is answered after a failure"
+        assert set(told[answers:]) <= {f"refused: {FULL}", f"refused: {UNWRITTEN}"}
+        broken += answers < len(told)
+        check_after(place)
+    assert broken >= 2
+
+
+def test_l6_damaged_bytes_are_a_refusal_or_are_not_read(folder: Path) -> None:
+    """Every page in turn, and bytes here and there. (What a flipped byte changed unseen, `verify` finds: L5.)"""
+    with opened(folder) as (_, curator, _):
+        for number in range(1, 20):
+            curator.release(laplace(number * 0.01, BY_PATIENT))
+    good = (folder / "ledger").read_bytes()
+    rng, outcomes = random.Random(3), {}
+    pages = [(start, bytes([255]) * 4096) for start in range(0, len(good), 4096)]
+    flips = [(rng.randrange(len(good)), bytes([rng.randrange(256)])) for _ in range(80)]
+    for number, (start, spoilt) in enumerate(pages + flips):
+        (folder / "ledger").write_bytes(good[:start] + spoilt + good[start + len(spoilt) :])
+        try:
+            with opened(folder) as (_, curator, columns):
+                try:
+                    curator.release(laplace(0.5, BY_PATIENT))
+                    outcomes[number] = "answered"
+                except LedgerError:
+                    assert not columns.reads
+                    raise
+        except LedgerError as problem:
+            assert str(problem) in (DAMAGED, STRANGE, NEWER, EMPTY, OTHER, FULL, FORBIDDEN), problem
+            outcomes[number] = "refused"
+        for rest in ("ledger-wal", "ledger-shm"):
+            (folder / rest).unlink(missing_ok=True)
+    assert "refused" in {outcomes[number] for number in range(len(pages))}
+
+
+def test_l6_the_chain_holds_after_a_ledger_is_put_back(folder: Path) -> None:
+    shutil.copy(folder / "ledger", folder / "kept")
+    (folder / "ledger").write_bytes(b"nonsense")
+    assert attempts(folder, 1) == [DAMAGED]
+    (folder / "kept").replace(folder / "ledger")
+    check_after(folder)
+    store = SQLiteStore(folder / "ledger")
+    assert first_broken(store.entries()) is None
+    store.close()

@@ -1,0 +1,180 @@
+"""Receipts open once and answer once; failures lock; what is left is told. On every store."""
+
+from __future__ import annotations
+
+import contextlib
+from dataclasses import replace
+from fractions import Fraction
+
+import pytest
+
+from sfumato import Budget, events, reserve
+from sfumato.accounting.calibrate import calibrate
+from sfumato.errors import ArgumentError, BudgetError, ReceiptError
+from tests.helpers import (
+    laplace,
+)
+from tests.ledger.stores import ROW, Stores, answered, held, pay
+
+# L3: receipts open once, answers are kept
+
+
+def test_l3_a_receipt_opens_once_and_answers_once(ledgers: Stores) -> None:
+    ledger = ledgers({"a": Budget(epsilon=5)})
+    receipt = pay(ledger, laplace())
+    with pytest.raises(ReceiptError, match="opened receipt can be answered"):
+        ledger.settle(receipt, "answered", b"x")
+    ledger.open(receipt)
+    with pytest.raises(ReceiptError, match="opened before"):
+        ledger.open(receipt)
+    ledger.settle(receipt, "answered", b"x")
+    for again in (lambda: ledger.open(receipt), lambda: ledger.settle(receipt, "answered", b"y")):
+        with pytest.raises(ReceiptError):
+            again()
+    found = ledger.answer(("a",), receipt.plan_hash, "a@1")
+    assert found == (receipt, b"x")
+
+
+def test_l3_a_failed_receipt_never_answers(ledgers: Stores) -> None:
+    ledger = ledgers({"a": Budget(epsilon=5)})
+    receipt = pay(ledger, laplace())
+    ledger.open(receipt)
+    ledger.settle(receipt, "failed")
+    for again in (lambda: ledger.open(receipt), lambda: ledger.settle(receipt, "answered", b"y")):
+        with pytest.raises(ReceiptError):
+            again()
+    assert ledger.answer(("a",), receipt.plan_hash, "a@1") is None
+    never = pay(ledger, laplace())
+    ledger.settle(never, "failed")  # died between paying and opening
+    with pytest.raises(ReceiptError):
+        ledger.open(never)
+
+
+def test_l3_a_failure_with_bytes_is_not_an_answer(ledgers: Stores) -> None:
+    ledger = ledgers({"a": Budget(epsilon=5)})
+    receipt = pay(ledger, laplace())
+    ledger.open(receipt)
+    ledger.settle(receipt, "failed", b"half an answer")
+    assert ledger.answer(("a",), receipt.plan_hash, "a@1") is None
+
+
+def test_l3_an_answer_once_given_stays(ledgers: Stores) -> None:
+    ledger = ledgers({"a": Budget(epsilon=5)})
+    receipt = answered(ledger, laplace())
+    with pytest.raises(ReceiptError):
+        ledger.settle(receipt, "failed")
+    assert ledger.answer(("a",), receipt.plan_hash, "a@1") == (receipt, b"1")
+
+
+def test_l3_one_failure_is_counted_once(ledgers: Stores) -> None:
+    ledger = ledgers({"a": Budget(epsilon=5)})
+    receipt = pay(ledger, laplace())
+    ledger.open(receipt)
+    for _ in range(3):
+        with contextlib.suppress(ReceiptError):
+            ledger.settle(receipt, "failed")
+    pay(ledger, laplace(0.1))  # not locked
+
+
+def test_l3_receipts_that_this_ledger_did_not_write_are_refused(ledgers: Stores) -> None:
+    ledger, other = (ledgers({"a": Budget(epsilon=5)}) for _ in range(2))
+    receipt = pay(other, laplace())
+    forged = replace(pay(ledger, laplace()), plan_hash="0" * 64)
+    for bad in (receipt, forged, replace(forged, id="x")):
+        for use in (ledger.open, lambda r: ledger.settle(r, "failed"), lambda r: ledger.draw(r, r.event, Fraction(0))):
+            with pytest.raises(ReceiptError, match="did not write"):
+                use(bad)
+
+
+def test_l3_stored_answers_belong_to_the_plan_the_data_and_the_accounts_that_paid(ledgers: Stores) -> None:
+    ledger = ledgers({"a": Budget(epsilon=5), "b": Budget(epsilon=5), "c": Budget(epsilon=5)})
+    receipt = answered(ledger, laplace(1), "a", "b", answer=b"the answer")
+    digest = receipt.plan_hash
+    for accounts in (("a",), ("b",), ("a", "b"), ("b", "a")):
+        assert ledger.answer(accounts, digest, "a@1") == (receipt, b"the answer")
+    for accounts in (("c",), ("a", "c"), ("a", "b", "c")):
+        assert ledger.answer(accounts, digest, "a@1") is None
+    assert ledger.answer(("a",), digest, "a@2") is None
+    assert ledger.answer(("a",), laplace(2).hash, "a@1") is None
+
+
+def test_every_receipt_has_its_own_name(ledgers: Stores) -> None:
+    ledger = ledgers({"a": Budget(epsilon=5)})
+    ids = {pay(ledger, laplace(0.001)).id for _ in range(200)}
+    assert len(ids) == 200 and all(len(id_) == 32 for id_ in ids)
+
+
+# Locks
+
+
+def test_an_account_locks_after_three_failures_until_somebody_looks(ledgers: Stores) -> None:
+    ledger = ledgers({"a": Budget(epsilon=10), "b": Budget(epsilon=10)})
+    hold = held(ledger, Budget(epsilon=1))
+    for number in range(3):
+        receipt = pay(ledger, laplace(1), *(("a", "b") if number else ("a",)))
+        ledger.open(receipt)
+        ledger.settle(receipt, "failed")
+    for refused in (
+        lambda: pay(ledger, laplace(1)),
+        lambda: pay(ledger, laplace(1), "b", "a"),
+        lambda: held(ledger, Budget(epsilon=1)),
+    ):
+        with pytest.raises(BudgetError, match="account 'a' is locked after 3 failures"):
+            refused()
+    assert not ledger.quote(("a",), laplace(1))
+    pay(ledger, laplace(1), "b")
+    ledger.draw(hold, events.Laplace(epsilon=0.1), Fraction(0))  # what was granted before goes on
+    for reason in ("", None, "\n"):
+        with pytest.raises(ArgumentError, match="reason"):
+            ledger.unlock("a", reason)  # type: ignore[arg-type]
+    with pytest.raises(BudgetError, match="no account 'nobody'"):
+        ledger.unlock("nobody", "looked")
+    ledger.unlock("a", "a typing error in the ward column")
+    pay(ledger, laplace(1))
+
+
+def test_answers_do_not_count_as_failures(ledgers: Stores) -> None:
+    ledger = ledgers({"a": Budget(epsilon=10)})
+    for _ in range(10):
+        answered(ledger, laplace(1))
+
+
+def test_what_is_left_is_told_in_words(ledgers: Stores) -> None:
+    ledger = ledgers({"a": Budget(epsilon=1, delta=1e-6)})
+    pay(ledger, laplace(0.01))
+    assert ledger.left("a") == "0.99 of 1 epsilon left (or 3 other gauges: see ledger.spent)"
+    with pytest.raises(BudgetError, match="no account 'b'"):
+        ledger.left("b")
+
+
+def test_settling_knows_two_outcomes(ledgers: Stores) -> None:
+    ledger = ledgers({"a": Budget(epsilon=1)})
+    with pytest.raises(ArgumentError, match="outcome"):
+        ledger.settle(pay(ledger, laplace(0.1)), "refunded")
+    assert not hasattr(ledger, "refund")
+
+
+def test_calibration_aims_at_what_an_account_still_accepts(ledgers: Stores) -> None:
+    ledger = ledgers({"a": Budget(epsilon=1, delta=1e-6)})
+    pay(ledger, laplace(Fraction(1, 2)), "a")
+
+    def noise(multiplier: float) -> events.Event:
+        return events.Gaussian(multiplier=multiplier)
+
+    found = calibrate(noise, account=ledger.room("a"), delta=1e-7)
+    assert ledger.room("a").fits(found.event, Fraction(1, 10**7))
+    assert not ledger.room("a").fits(noise(found.parameter * 0.99), Fraction(1, 10**7))
+    assert ledger.spent("a")[0].spent == Fraction(1, 2)  # asking costs nothing
+    with pytest.raises(BudgetError, match="no account"):
+        ledger.room("b")
+
+
+def test_room_that_is_held_is_not_offered_to_a_calibration(ledgers: Stores) -> None:
+    ledger = ledgers({"a": Budget(epsilon=1)})
+    event = events.Laplace(epsilon=Fraction(1, 2))
+    assert ledger.room("a").fits(event, Fraction(0))
+    plan = reserve(unit=ROW, budget=Budget(epsilon=Fraction(3, 4)))
+    receipt = ledger.hold(("a",), plan, data="a@1", grade="exact", note="")
+    assert not ledger.room("a").fits(event, Fraction(0))
+    ledger.close(receipt)
+    assert ledger.room("a").fits(event, Fraction(0))
