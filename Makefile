@@ -5,7 +5,10 @@ BIN := $(VENV)/bin
 READY := $(VENV)/.ready
 
 .DEFAULT_GOAL := help
-.PHONY: help demo test test-all lint bench bench-setup clean
+.PHONY: help demo tools test test-all lint bench bench-setup clean
+
+# What some tests use besides Python: strace kills workers at a system call, faketime moves their clocks.
+TOOLS := strace faketime
 
 help:  ## list the commands
 	@grep -hE '^[a-z-]+:.*##' $(MAKEFILE_LIST) | awk -F ':.*## ' '{printf "  make %-12s %s\n", $$1, $$2}'
@@ -20,10 +23,19 @@ $(READY): pyproject.toml constraints.txt
 demo: $(READY)  ## a small private analysis of a generated hospital, start to end
 	@$(BIN)/python -m sfumato.demo
 
-test: $(READY)  ## the tests (a few minutes on two cores)
+tools:
+	@missing=""; for tool in $(TOOLS); do command -v $$tool > /dev/null || missing="$$missing $$tool"; done; \
+	if [ -z "$$missing" ]; then exit 0; fi; \
+	if [ "$$(id -u)" = 0 ] && command -v apt-get > /dev/null; then \
+	    echo "installing for the tests:$$missing"; \
+	    { apt-get update -qq && DEBIAN_FRONTEND=noninteractive apt-get install -y -qq $$missing; } > /dev/null 2>&1 && exit 0; \
+	fi; \
+	echo "not installed:$$missing; the tests that need them are skipped (as root: apt-get install$$missing)"
+
+test: $(READY) tools  ## the tests (a few minutes on two cores)
 	$(BIN)/python -m pytest -n 2
 
-test-all: $(READY) lint  ## all tests: slow, statistical and soak tests too
+test-all: $(READY) tools lint  ## all tests: slow, statistical and soak tests too
 	$(BIN)/python -m pytest -n 2 -m "slow or not slow"
 
 lint: $(READY)  ## ruff and strict mypy
@@ -39,6 +51,7 @@ bench: $(READY) bench-setup  ## the benchmarks, side by side with the peers
 	$(BIN)/python -m bench.accounting
 	$(BIN)/python -m bench.mechanisms
 	$(BIN)/python -m bench.holdout
+	$(BIN)/python -m bench.ledger
 
 clean:  ## remove what the other commands made
 	rm -rf $(VENV) .bench dist build .pytest_cache .mypy_cache .ruff_cache .hypothesis
