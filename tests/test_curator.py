@@ -456,6 +456,28 @@ def test_a_warning_inside_the_data_s_own_code_is_not_shown() -> None:
     assert [str(w.message) for w in caught if SECRET in str(w.message)] == []
 
 
+def test_a_warning_is_not_shown_either_while_another_release_runs() -> None:
+    inside, done = threading.Event(), threading.Event()
+
+    def long(rows: Rows, run: Run) -> Any:
+        inside.set()
+        return done.wait(5)
+
+    def hook(rows: Rows, run: Run) -> Any:
+        warnings.warn(f"odd value {SECRET}", stacklevel=1)
+        return 1
+
+    other = threading.Thread(target=House().curator.release, args=(hooked("long", long),))
+    other.start()
+    assert inside.wait(5)
+    with warnings.catch_warnings(record=True) as caught:
+        warnings.simplefilter("always")
+        House().curator.release(hooked("short", hook))
+    done.set()
+    other.join()
+    assert [str(w.message) for w in caught if SECRET in str(w.message)] == []
+
+
 def test_two_releases_at_once_leave_the_process_s_warning_filters_as_they_were() -> None:
     # catch_warnings is not made for threads: whoever leaves last would restore the other's filters, for good.
     inside, left = threading.Event(), threading.Event()

@@ -76,8 +76,8 @@ class _Silence:
             if self._inside == 0:
                 self._before = warnings.catch_warnings()
                 self._before.__enter__()
-                warnings.simplefilter("ignore")
             self._inside += 1
+            warnings.simplefilter("ignore")  # each of them: somebody may have set filters of their own meanwhile
 
     def __exit__(self, *_: object) -> None:
         with self._lock:

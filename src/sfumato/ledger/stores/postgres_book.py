@@ -32,6 +32,8 @@ _RECEIPT: LiteralString = (
     "ON CONFLICT (id) DO UPDATE SET state = excluded.state, answer = excluded.answer"
 )
 
+_NEXT: LiteralString = "UPDATE sfumato.receipts SET state = $2, answer = $3 WHERE id = $1"
+
 
 class Known:
     """What the last transaction of this connection knew, with the head it belongs to."""
@@ -146,5 +148,9 @@ class PostgresBook:
             after = rows[-1][0]
 
     def file(self, filed: Filed) -> None:
+        known = filed.receipt.id in self._under_way
         under_way(self._under_way, filed)
-        self._wire.send(_RECEIPT, *filed.row())
+        if known:
+            self._wire.send(_NEXT, filed.receipt.id, filed.state, filed.answer)
+        else:
+            self._wire.send(_RECEIPT, *filed.row())

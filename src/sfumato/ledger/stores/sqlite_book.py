@@ -122,8 +122,13 @@ class SQLiteBook:
                 yield (id, plan_hash, data), Filed(record.parse(receipt, Receipt), *state)
 
     def file(self, filed: Filed) -> None:
+        known = filed.receipt.id in self._filed
         under_way(self._filed, filed)
         with told():
+            if known:
+                changed = (filed.state, filed.answer, filed.receipt.id)
+                self._sql("UPDATE receipts SET state = ?, answer = ? WHERE id = ?", changed)
+                return
             self._sql(
                 "INSERT INTO receipts VALUES (?, ?, ?, ?, ?, ?, ?) "
                 "ON CONFLICT (id) DO UPDATE SET state = excluded.state, answer = excluded.answer",
