@@ -2,7 +2,10 @@
 
 from __future__ import annotations
 
+from importlib import import_module
+
 
 def load() -> None:
     """Import what registers records, so that no stored name is unknown only because nobody has used it yet."""
-    from . import bounds, combine, events, jointly, mechanisms, strategies, tidy  # noqa: F401
+    for part in ("bounds", "combine", "events", "jointly", "mechanisms", "strategies", "tidy"):
+        import_module(f".{part}", __package__)

@@ -65,8 +65,12 @@ class Member(ABC):
     delta_limit: Fraction = _NOTHING  # for the failures of all events together; the same number in every member
     delta_spent: Fraction = _NOTHING
 
-    name = ""  # members of one name price alike, where failures are allowed and where none are
     by_plan = False  # does it price plans at their own delta_i?
+
+    @property
+    @abstractmethod
+    def name(self) -> str:
+        """Members of one name price alike, where failures are allowed and where none are."""
 
     @property
     @abstractmethod
@@ -195,7 +199,7 @@ class RenyiOrder(Member):
     order: Fraction
 
     @cached_property
-    def name(self) -> str:  # type: ignore[override]
+    def name(self) -> str:
         return f"renyi:{self.order}"
 
     @property

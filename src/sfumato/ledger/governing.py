@@ -9,6 +9,7 @@ from ..errors import LedgerError, PolicyError
 from .desk import short
 from .policy.approvals import Act, Approval, Approvals, ledger_time, until
 from .policy.policy import AccountRule, Policy
+from .proof.anchored import AnchoredStore
 from .registering import Registering
 from .stores.base import Account
 from .tree import data_set, found
@@ -140,16 +141,16 @@ class Governing(Registering):
             self._write(book, "unlock", account=account, reason=short(reason, "reason"))
             book.put_account(replace(locked, failures=0))
 
-    def accept_restore(self, reason: str, principals: tuple[str, str]) -> None:
+    def accept_restore(self, reason: str, principals: tuple[str, ...]) -> None:
         """Go on from this copy of the ledger, though its anchor saw another: two persons answer for it."""
-        if not getattr(self._store, "anchored", False):
+        if not isinstance(self._store, AnchoredStore):
             raise LedgerError("this ledger was opened without an anchor: there is nothing that it could be behind")
         checks.label(reason, "reason")
-        principals = checks.texts(principals, "principals")  # type: ignore[assignment]
+        checks.texts(principals, "principals")
         if (policy := self.policy()) is not None:
             if self._principal not in principals:
                 raise PolicyError("one of the two persons who answer for it must be the one who does it")
             for name in principals:
                 if (refusal := policy.refusal(name, "restore")) is not None:
                     raise PolicyError(refusal)
-        self._store.accept_restore(reason, principals)  # type: ignore[attr-defined]
+        self._store.accept_restore(reason, principals)

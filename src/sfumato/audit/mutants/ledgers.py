@@ -11,8 +11,10 @@ from typing import Any
 
 from ...errors import ReceiptError
 from ...ledger.ledger import Ledger
-from ...ledger.stores.base import Book, Store
+from ...ledger.policy.policy import Policy
+from ...ledger.stores.base import Account, Book, Store
 from ...ledger.stores.sqlite import SQLiteStore
+from ...ledger.tree import payers
 from ...plan import Plan, Receipt
 
 
@@ -62,6 +64,34 @@ class AnswerFirst(Ledger):
     def _receipt(self, *args: Any, **named: Any) -> Receipt:
         due: Receipt | None = self.__dict__.pop("_due", None)
         return due or super()._receipt(*args, **named)
+
+
+class NamedOnly(Ledger):
+    """Charges whom the caller names, and all above them, and leaves the data's own accounts to the caller's honesty:
+    a team that stands elsewhere asks on and on, and the data's cap never hears of it."""
+
+    def _asked(
+        self, book: Book, accounts: tuple[str, ...], plan: Plan[Any], data: str, grade: str, note: str
+    ) -> tuple[dict[str, Account], Policy | None, tuple[int, ...]]:
+        return payers(book, accounts, "", plan.unit), None, ()
+
+
+class Refunded(Ledger):
+    """Gives the charge of a failed release back. Whether it failed depends on the data, and the data was read: each
+    failure is an answer for free (L4)."""
+
+    def spend(self, accounts: tuple[str, ...], plan: Plan[Any], **named: Any) -> Receipt:
+        with self._store.reading() as book:
+            self._before = {name: book.account(name) for name in book.accounts()}
+        return super().spend(accounts, plan, **named)
+
+    def settle(self, receipt: Receipt, outcome: str, answer: bytes | None = None) -> None:
+        super().settle(receipt, outcome, answer)
+        if outcome == "failed":
+            with self._store.writing() as book:
+                for name in receipt.accounts:
+                    if (account := self._before[name]) is not None:
+                        book.put_account(account)
 
 
 class SecondDraw(Ledger):

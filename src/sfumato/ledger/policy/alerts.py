@@ -29,12 +29,12 @@ def tell(alerts: Iterable[Alert], policy: Policy) -> None:
     rule = policy.alerts
     if rule.log:
         for alert in told:
-            _quietly(lambda alert=alert: _LOG.warning("%s", _line(alert)))  # type: ignore[misc]
+            _quietly(_LOG.warning, "%s", _line(alert))
     if rule.terminal:
         for alert in told:
-            _quietly(lambda alert=alert: _write(f"sfumato: {_line(alert)}\n"))  # type: ignore[misc]
+            _quietly(_write, f"sfumato: {_line(alert)}\n")
     if rule.webhook is not None:
-        _quietly(lambda: webhook.post(_body(told), rule))
+        _quietly(webhook.post, _body(told), rule)
 
 
 def flush(seconds: float = 2.0) -> bool:
@@ -42,9 +42,9 @@ def flush(seconds: float = 2.0) -> bool:
     return webhook.flush(seconds)
 
 
-def _quietly(work: Callable[[], object]) -> None:
+def _quietly(work: Callable[..., object], *given: object) -> None:
     try:
-        work()
+        work(*given)
     except Exception as problem:  # somebody's log handler, a closed terminal, no thread to be had
         with contextlib.suppress(Exception):
             _LOG.warning("alerts could not be told (%s)", type(problem).__name__)

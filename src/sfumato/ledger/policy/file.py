@@ -10,6 +10,7 @@ from __future__ import annotations
 import re
 from collections.abc import Callable
 from dataclasses import fields
+from functools import partial
 from pathlib import Path
 from typing import Any, TypeVar
 
@@ -73,10 +74,8 @@ def _account(name: str, body: dict[str, Any]) -> AccountRule:
 
 
 def _bands(body: dict[str, Any], path: policy_text.Path) -> tuple[Band, ...]:
-    made = []
-    for number, band in enumerate(body.get("bands", ())):
-        made.append(_made((*path, "bands", number), lambda band=band: Band(**band), band))  # type: ignore[misc]
-    return tuple(made)
+    bands = enumerate(body.get("bands", ()))
+    return tuple(_made((*path, "bands", number), partial(Band, **band), band) for number, band in bands)
 
 
 def _made(path: policy_text.Path, make: Callable[[], T], body: dict[str, Any]) -> T:

@@ -141,16 +141,21 @@ def text_of(value: Fraction | int) -> str:
 
 def write(value: Any) -> str:
     """YAML of mappings, lists, texts, numbers and booleans, which `read` reads back."""
-    yaml, _ = imported()
+    imported()
+    import yaml
 
-    Dumper = type("Dumper", (yaml.SafeDumper,), {"ignore_aliases": lambda self, data: True})  # noqa: N806
+    class Plain(yaml.SafeDumper):
+        """Writes a value that comes twice twice: `read` refuses references."""
+
+        def ignore_aliases(self, data: Any) -> bool:
+            return True
 
     def exact(dumper: Any, data: Fraction) -> Any:
         text = text_of(data)
         return dumper.represent_scalar(dumper.resolve(yaml.ScalarNode, text, (True, False)), text)
 
-    Dumper.add_representer(Fraction, exact)  # type: ignore[attr-defined]
-    return str(yaml.dump(value, Dumper=Dumper, sort_keys=False, allow_unicode=True, width=110))
+    Plain.add_representer(Fraction, exact)
+    return str(yaml.dump(value, Dumper=Plain, sort_keys=False, allow_unicode=True, width=110))
 
 
 def flat(value: Any, path: Path = ()) -> Iterator[tuple[str, str]]:

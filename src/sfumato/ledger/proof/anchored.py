@@ -160,7 +160,7 @@ class AnchoredStore:
         if self._number() < head.number:
             self._publish(head)
 
-    def accept_restore(self, reason: str, principals: tuple[str, str]) -> None:
+    def accept_restore(self, reason: str, principals: tuple[str, ...]) -> None:
         """Go on from this copy, though the anchor saw another. Two persons answer for what the other copy spent."""
         checks.label(reason, "reason")
         if not isinstance(principals, tuple) or len(set(principals)) != 2 or len(principals) != 2:
