@@ -37,7 +37,8 @@ def verify(store: Store, anchor: Anchor | None = None, *, trusted: Collection[st
     trusted  public keys that may have signed the anchor; by default the one that signed its first line
     state    also replay the entries, and compare what they amount to with what is stored
     """
-    checks.instance(trusted, tuple | list | set | frozenset, "trusted", "a list of public keys, in hex")  # type: ignore[arg-type]
+    if isinstance(trusted, str) or not isinstance(trusted, Collection):
+        raise checks.refuse("trusted", trusted, "a list of public keys, in hex")
     if not hasattr(store, "entries"):
         raise checks.refuse("store", store, "a store; ledger.verify() checks a ledger")
     if anchor is not None and not hasattr(anchor, "lines"):
