@@ -48,30 +48,21 @@ def strike(folder: Path, call: str, fault: str, design: str, numbers: list[int])
     for number in numbers:
         shutil.copytree(template, folder / str(number))
     worker = [sys.executable, "-m", "tests.ledger.workers.releasing", call, str(MOST), str(folder), design]
-    done = subprocess.run(
-        [*command, "-e", f"trace={call}", "-e", f"inject={call}:{fault}:when={MOST}", *worker, *map(str, numbers)],
-        cwd=ROOT,
-        env=ENVIRONMENT,
-        capture_output=True,
-        text=True,
-        check=False,
-    )
-    assert done.returncode == 0, done.stderr
-    return {int(number): int(code) for number, code in map(str.split, done.stdout.splitlines())}
+    traced = [*command, "-e", f"trace={call}", "-e", f"inject={call}:{fault}:when={MOST}"]
+    return {int(number): int(code) for number, code in map(str.split, said([*traced, *worker, *map(str, numbers)]))}
 
 
 def worker(*words: object) -> dict[str, int]:
     """A worker that needs no tracer. Returns how each of its children ended."""
-    done = subprocess.run(
-        [sys.executable, "-m", "tests.ledger.workers.releasing", *map(str, words)],
-        cwd=ROOT,
-        env=ENVIRONMENT,
-        capture_output=True,
-        text=True,
-        check=False,
-    )
+    lines = said([sys.executable, "-m", "tests.ledger.workers.releasing", *map(str, words)])
+    return {name: int(code) for name, code in (line.rsplit(" ", 1) for line in lines)}
+
+
+def said(command: list[str]) -> list[str]:
+    """The lines of a process that ends well."""
+    done = subprocess.run(command, cwd=ROOT, env=ENVIRONMENT, capture_output=True, text=True, check=False)
     assert done.returncode == 0, done.stderr
-    return {name: int(code) for name, code in (line.rsplit(" ", 1) for line in done.stdout.splitlines())}
+    return done.stdout.splitlines()
 
 
 @pytest.fixture

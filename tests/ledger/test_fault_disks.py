@@ -21,7 +21,7 @@ from sfumato.ledger.ledger import Ledger
 from sfumato.ledger.proof.chain import first_broken
 from sfumato.ledger.stores.sqlite import SQLiteStore
 from tests.helpers import AGES, BY_PATIENT, PATIENTS, Columns, laplace, spent
-from tests.ledger.striking import ENVIRONMENT, ROOT, strike
+from tests.ledger.striking import said, strike
 from tests.ledger.workers.refused import attempts
 from tests.ledger.workers.releasing import check_after, lines, prepare
 
@@ -182,16 +182,7 @@ def test_l6_a_store_is_not_carried_into_another_process(folder: Path, monkeypatc
 
 def refused(*folders: Path, limit: int = 0, user: int = 0) -> list[str]:
     """What a process with less rights, or less room, is told."""
-    done = subprocess.run(
-        [sys.executable, "-m", "tests.ledger.workers.refused", str(limit), str(user), *map(str, folders)],
-        cwd=ROOT,
-        env=ENVIRONMENT,
-        capture_output=True,
-        text=True,
-        check=False,
-    )
-    assert done.returncode == 0, done.stderr
-    return done.stdout.splitlines()
+    return said([sys.executable, "-m", "tests.ledger.workers.refused", str(limit), str(user), *map(str, folders)])
 
 
 def test_l6_a_file_or_folder_that_may_not_be_written(quick: Path) -> None:
