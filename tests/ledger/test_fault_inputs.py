@@ -167,6 +167,9 @@ def interrupted(ledger: Ledger, rng: random.Random, number: int, longest: float)
         signal.setitimer(signal.ITIMER_REAL, 0)
 
 
+@pytest.mark.filterwarnings(
+    "ignore::pytest.PytestUnraisableExceptionWarning"
+)  # it may hit a callback of the test tools
 def test_l4_an_interrupt_at_any_time_leaves_a_ledger_that_goes_on(quick: Path) -> None:
     rng, hits, before = random.Random(5), 0, Fraction(0)
     old = signal.signal(signal.SIGALRM, signal.default_int_handler)
