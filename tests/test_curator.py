@@ -461,7 +461,7 @@ def test_a_warning_is_not_shown_either_while_another_release_runs() -> None:
 
     def long(rows: Rows, run: Run) -> Any:
         inside.set()
-        return done.wait(5)
+        return done.wait(60)
 
     def hook(rows: Rows, run: Run) -> Any:
         warnings.warn(f"odd value {SECRET}", stacklevel=1)
@@ -469,7 +469,7 @@ def test_a_warning_is_not_shown_either_while_another_release_runs() -> None:
 
     other = threading.Thread(target=House().curator.release, args=(hooked("long", long),))
     other.start()
-    assert inside.wait(5)
+    assert inside.wait(60)
     with warnings.catch_warnings(record=True) as caught:
         warnings.simplefilter("always")
         House().curator.release(hooked("short", hook))
@@ -485,11 +485,11 @@ def test_two_releases_at_once_leave_the_process_s_warning_filters_as_they_were()
     houses = [House(), House()]
 
     def first(rows: Rows, run: Run) -> Any:
-        return inside.wait(5)
+        return inside.wait(60)
 
     def second(rows: Rows, run: Run) -> Any:
         inside.set()
-        return left.wait(5)
+        return left.wait(60)
 
     plans = [hooked("first in", first), hooked("second in", second)]
     with ThreadPoolExecutor(2) as pool:

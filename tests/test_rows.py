@@ -14,7 +14,7 @@ from typing import Any
 
 import numpy as np
 import pytest
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from sfumato import rows as rows_module
@@ -22,6 +22,8 @@ from sfumato.errors import ArgumentError, DataError, PlanError
 from sfumato.rows import Rows, Series
 from sfumato.schema import Column, Table, category, flag, key, real, whole
 from sfumato.units import Unit
+
+timeless = settings(deadline=None)
 
 BY_ROW = Unit()
 BY_USER = Unit("user:user")
@@ -335,6 +337,7 @@ def entries(column: Column, series: Series, drop: int) -> list[Any]:
     return [(first.setdefault(code, len(first)) if ok else 0, ok) for code, ok in pairs]
 
 
+@timeless
 @given(st.lists(cells, min_size=1, max_size=8), cells, st.data(), st.sampled_from(COLUMNS))
 def test_changing_one_row_changes_only_that_row(
     raw: list[Any], other: Any, data: st.DataObject, column: Column
@@ -345,6 +348,7 @@ def test_changing_one_row_changes_only_that_row(
     assert entries(column, before, place) == entries(column, after, place)
 
 
+@timeless
 @given(
     st.sampled_from(["f8", "f4", "i8", "u8", "u1", "?", "U5", "S5"]),
     st.lists(st.floats(width=16) | st.integers(0, 100).map(float), max_size=8),
@@ -422,6 +426,7 @@ def test_labels(turn: int) -> None:
     assert len(set(codes.tolist())) == len({label for label in expected if label is not None})
 
 
+@timeless
 @given(st.lists(cells, max_size=8), st.randoms())
 def test_labels_are_plain_and_do_not_depend_on_company_or_order(raw: list[Any], random: Any) -> None:
     together, order = labels(raw), list(range(len(raw)))
@@ -506,6 +511,7 @@ def test_whole_numbers_are_looked_up_as_they_are_read_one_by_one(column: Column,
         assert listed(column, part) == listed(column, [None if x is np.ma.masked else x for x in part.tolist()])
 
 
+@timeless
 @given(st.lists(st.integers(-20, 20), unique=True, min_size=1), st.lists(st.integers(-30, 30)), st.integers(0, 2**21))
 def test_any_categories_are_looked_up(values: list[int], numbers: list[int], apart: int) -> None:
     array = np.array(numbers, dtype=np.int64) * apart
@@ -555,6 +561,7 @@ def test_keep_keeps_units_together() -> None:
     assert len(rows) == 4
 
 
+@timeless
 @given(st.lists(st.tuples(st.sampled_from(["a", "b", 3, None, "3"]), st.booleans(), st.booleans()), max_size=12))
 def test_units_survive_any_two_masks(people: list[tuple[Any, bool, bool]]) -> None:
     table = Table({"user": key(), "place": whole(0, 99)}, unit="user")

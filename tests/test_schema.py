@@ -10,12 +10,14 @@ from typing import Any
 
 import numpy as np
 import pytest
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from sfumato import record
 from sfumato.errors import ArgumentError, PlanError, RecordError
 from sfumato.schema import Column, Schema, Table, category, flag, key, real, whole
+
+timeless = settings(deadline=None)
 
 PATIENTS = Schema.of(
     patient=key(),
@@ -178,6 +180,7 @@ def columns(draw: st.DrawFn) -> Column:
 names = st.text("abcdefg _é", min_size=1, max_size=6).filter(str.strip)
 
 
+@timeless
 @given(st.dictionaries(names, columns(), min_size=1, max_size=4), st.one_of(st.none(), st.integers(0, 10**6)))
 def test_a_schema_survives_json(described: dict[str, Column], rows: int | None) -> None:
     fit = [name for name, column in described.items() if column.type in ("key", "category") and column.drops_nulls]
@@ -284,6 +287,7 @@ def test_the_same_words_make_up_the_same_rows(count: int, awkward: bool) -> None
         assert first["age"].tolist() != other["age"].tolist()
 
 
+@timeless
 @given(st.dictionaries(names, columns(), min_size=1, max_size=4), st.integers(0, 20))
 def test_any_schema_can_make_up_rows(described: dict[str, Column], count: int) -> None:
     made = Table(described).make_up(count, words())

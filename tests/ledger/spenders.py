@@ -58,7 +58,7 @@ class Unlocked(PostgresStore):
     _take_head = "SELECT number, hash FROM sfumato.head"
 
 
-STORES: dict[str, Callable[[str], Store]] = {
+STORES: dict[str, Callable[..., Store]] = {
     "sqlite": SQLiteStore,
     "postgres": PostgresStore,
     "deferred": Deferred,
@@ -68,7 +68,7 @@ STORES: dict[str, Callable[[str], Store]] = {
 
 
 def spend(kind: str, place: str, times: int) -> Counter[str]:
-    ledger = Ledger(STORES[kind](place))
+    ledger = Ledger(STORES[kind](place, wait=600))  # on a slow disk fifteen others take their time
     seen: Counter[str] = Counter()
     for _ in range(times):
         try:

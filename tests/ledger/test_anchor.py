@@ -190,7 +190,8 @@ def test_reading_writes_no_entry_and_no_checkpoint(house: House) -> None:
     assert house.lines() == before
 
 
-def test_sixteen_threads_and_two_stores_share_one_anchor(house: House) -> None:
+def test_sixteen_threads_and_two_stores_share_one_anchor(house: House, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(anchors, "_WAIT", 300.0)  # on a slow disk fifteen others take their time
     ledgers = [house.ledger(every=5), house.ledger(every=5)]
     start = threading.Barrier(16)
 

@@ -23,6 +23,7 @@ from tests.ledger.striking import MOST, strike, worker
 from tests.ledger.workers.releasing import (
     RELEASES,
     STEPS,
+    WHOLE,
     check_after,
     curator_of,
     lines,
@@ -72,9 +73,9 @@ def killed_at_random(folder: Path, times: int, seed: int) -> int:
     """Workers that are killed after a random while; returns how many of them had not finished."""
     rng = random.Random(seed)
     template = prepare(folder / "template")
-    for number in range(times):
-        shutil.copytree(template, folder / str(number))
-    ended = worker("random", folder, *(rng.random() * 0.06 for _ in range(times)))
+    for name in (*range(times), *WHOLE):
+        shutil.copytree(template, folder / str(name))
+    ended = worker("random", folder, *(1.3 * rng.random() for _ in range(times)))
     for number in range(times):
         check_after(folder / str(number))
     return sum(code != 0 for code in ended.values())

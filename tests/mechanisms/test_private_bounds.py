@@ -116,7 +116,7 @@ def test_the_loss_is_within_epsilon_and_half_the_noise_is_seen(unit: Unit) -> No
 
 def test_bounds_first_then_a_mean_with_them_in_one_reserve() -> None:
     def body(run: Run) -> list[float]:
-        found = run.release(m.private_bounds("x", Unit(), epsilon=0.2))
+        found = run.release(m.private_bounds("x", Unit(), epsilon=0.2, failure=1e-12))  # true noise
         mean = bounds.mean("x", found["lower"], found["upper"], Unit())
         return [found["lower"], found["upper"], run.release(m.Laplace(query=mean, epsilon=0.8))]
 
