@@ -52,6 +52,7 @@ bench: $(READY) bench-setup  ## the benchmarks, side by side with the peers
 	$(BIN)/python -m bench.mechanisms
 	$(BIN)/python -m bench.holdout
 	$(BIN)/python -m bench.ledger
+	$(BIN)/python -m bench.query
 
 clean:  ## remove what the other commands made
 	rm -rf $(VENV) .bench dist build .pytest_cache .mypy_cache .ruff_cache .hypothesis

@@ -26,6 +26,10 @@ PEERS: dict[str, tuple[str, ...]] = {
     "prv-accountant": ("prv-accountant==0.2.0", "numpy==2.4.6", "scipy==1.17.1"),
     "opacus": ("opacus==1.6.0", "torch==2.13.0"),
     "autodp": ("autodp==0.2.3.1", "numpy==2.4.6", "scipy==1.17.1"),
+    "opendp-polars": ("opendp[polars]==0.16.0", "pyarrow==26.0.1"),
+    "pipeline-dp": ("pipeline-dp==0.3.1", "pyarrow==26.0.1"),
+    "smartnoise": ("smartnoise-sql==1.0.10", "pyarrow==26.0.1"),
+    "tumult": ("tmlt.analytics==0.21.0", "pyspark==3.5.9", "pandas==1.5.3", "numpy==1.26.4"),  # and Java 17
 }
 
 ONE_THREAD = dict.fromkeys(
@@ -67,16 +71,16 @@ def ready(peer: str) -> bool:
     return python(peer).exists() and marker.exists() and marker.read_text() == _pins(peer)
 
 
-def run(peer: str, script: str, payload: dict) -> dict:
+def run(peer: str, script: str, payload: dict, threads: int = 1) -> dict:
     """What `bench/workers/<script>.py` answers to the payload when the peer's interpreter runs it."""
     if not ready(peer):
         raise PeerMissingError(peer)
-    return _answer(peer, python(peer), script, payload, _environment())
+    return _answer(peer, python(peer), script, payload, _environment(threads))
 
 
-def run_ours(script: str, payload: dict) -> dict:
+def run_ours(script: str, payload: dict, threads: int = 1) -> dict:
     """The same for us, in a fresh process of the interpreter and the environment that we run in."""
-    return _answer("sfumato", Path(sys.executable), script, payload, dict(os.environ) | ONE_THREAD)
+    return _answer("sfumato", Path(sys.executable), script, payload, dict(os.environ) | _threads(threads))
 
 
 def _answer(who: str, interpreter: Path, script: str, payload: dict, environment: dict[str, str]) -> dict:
@@ -118,10 +122,14 @@ def _pins(peer: str) -> str:
     return "\n".join((f"python {sys.version_info.major}.{sys.version_info.minor}", *PEERS[peer], ""))
 
 
-def _environment() -> dict[str, str]:
+def _environment(threads: int = 1) -> dict[str, str]:
     """Our environment without what would lead the peer's interpreter into our own packages."""
     ours = {name: value for name, value in os.environ.items() if name not in ("PYTHONPATH", "PYTHONHOME")}
-    return ours | ONE_THREAD
+    return ours | _threads(threads)
+
+
+def _threads(number: int) -> dict[str, str]:
+    return dict.fromkeys(ONE_THREAD, str(number))
 
 
 def main() -> int:

@@ -133,9 +133,9 @@ class SpyLedger(MemoryLedger):
 class SpyPrivate(Private):
     log: list[str]
 
-    def _open(self, receipt: Receipt) -> Rows:
+    def _open(self, receipt: Receipt, opens: str = "rows") -> Any:
         self.log.append("_open")
-        return super()._open(receipt)
+        return super()._open(receipt, opens)
 
 
 @record("test-hooked/1")

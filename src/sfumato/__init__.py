@@ -19,6 +19,7 @@ if TYPE_CHECKING:
     from .jointly import joint
     from .ledger import MemoryLedger, open_ledger
     from .private import Private
+    from .query import Limits, sql
     from .report.explain import explain
     from .schema import Schema
     from .tidy import Tidy
@@ -29,6 +30,7 @@ __version__ = VERSION
 __all__ = [
     "Budget",
     "Curator",
+    "Limits",
     "MemoryLedger",
     "Private",
     "Schema",
@@ -49,6 +51,7 @@ __all__ = [
     "reserve",
     "schema",
     "sequence",
+    "sql",
     "strategies",
     "tradeoff",
 ]
@@ -56,6 +59,7 @@ __all__ = [
 _HOMES = {
     "Budget": "accounting.filters",
     "Curator": "curator",
+    "Limits": "query",
     "MemoryLedger": "ledger",
     "Private": "private",
     "Schema": "schema",
@@ -72,6 +76,7 @@ _HOMES = {
     "repeat": "combine",
     "reserve": "combine",
     "sequence": "combine",
+    "sql": "query",
     "tradeoff": "accounting.tradeoff",
 }
 

@@ -135,6 +135,8 @@ class Partition(Plan[dict[Any, Any]]):
             checks.instance(plan, Plan, "plan", "a plan")
         object.__setattr__(self, "plans", Named(self.plans))
         _one_unit(self.children)
+        if any(plan.opens == "engine" for plan in self.children):
+            raise ArgumentError("a query is not split by partition: use GROUP BY, or WHERE and a sequence.")
         if any(plan.needs_whole for plan in self.children):
             raise ArgumentError(
                 "a part's number of rows is private: plans that take it as public (randomized response, SmoothMedian, "

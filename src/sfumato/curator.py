@@ -39,6 +39,15 @@ def _has_questions(plan: Plan[Any]) -> None:
         raise PlanError("this plan names no questions: ask them in curator.session(plan), or give it some")
 
 
+def _ran(plan: Plan[Any], data: Any, run: Run) -> bytes:
+    """What a plan releases, as a value; a connection is not left open."""
+    try:
+        return record.canonical(plan._run(data, run))
+    finally:
+        if plan.opens == "engine":
+            data.close()
+
+
 class Curator:
     """Runs plans on private data, and only with a receipt from the ledger.
 
@@ -71,12 +80,12 @@ class Curator:
     def rehearse(self, plan: Plan[Any], *, rows: int = 300) -> Release:
         """Run the plan on made-up rows from the schema, with full error texts. Free; tells nothing about the data."""
         self._check(plan)
-        made_up = self.private.table.make_up(checks.whole(rows, "rows", most=10**7), self._bits.words)
-        data = Rows.read(self.private.table, made_up, self.private.unit)
+        checks.whole(rows, "rows", most=10**7)
         if plan.supervised is not None:
             raise PlanError("a plan without a body runs in your own loop: rehearse its children one by one")
         _has_questions(plan)
-        raw = record.parse(record.canonical(plan._run(data, Run(Noise(self._bits), rehearsal=True))))
+        made_up = self.private.rehearsal(rows, self._bits.words, plan.opens)
+        raw = record.parse(_ran(plan, made_up, Run(Noise(self._bits), rehearsal=True)))
         return Release(plan, raw, None)
 
     def release(self, plan: Plan[Any], *, note: str = "", key: str | None = None) -> Release:
@@ -98,7 +107,7 @@ class Curator:
         try:
             self.ledger.open(receipt)
             run = Run(Noise(self._bits))
-            answer = guarded(lambda: record.canonical(plan._run(self.private._open(receipt), run)))
+            answer = guarded(lambda: _ran(plan, self.private._open(receipt, plan.opens), run))
         except (ReceiptError, LedgerError, BudgetError):
             raise  # not opened, or by another request with this key, whose outcome it is: no data was touched here
         except BaseException:  # an interrupt settles too
@@ -195,8 +204,8 @@ class Curator:
                 f"the plan protects [{plan.unit}], the data protects [{self.private.unit}]: build the plan with the "
                 "data's own unit"
             )
-        plan.check(self.private.table)
-        rows = self.private.table.rows
+        plan.check_schema(self.private.schema)
+        rows = self.private.size
         if rows and plan.delta > Fraction(1, rows):
             warnings.warn(
                 f"delta = {float(plan.delta):g} is above 1/n with n = {rows} rows: that allows publishing somebody.",

@@ -22,7 +22,7 @@ from .errors import BudgetError, DataError, PlanError, guarded
 from .events import Event
 from .noise import Noise
 from .rows import Rows
-from .schema import Column, Table
+from .schema import Column, Schema, Table
 from .units import Unit
 
 R = TypeVar("R")
@@ -101,6 +101,14 @@ class Plan(ABC, Generic[R]):
         return vouched or any(child.needs_whole for child in self.children)
 
     @property
+    def opens(self) -> str:
+        """What it runs on: the "rows" of the private table, or the "engine" that holds all tables."""
+        kinds = {child.opens for child in self.children} or {"rows"}
+        if len(kinds) > 1:
+            raise PlanError("some parts of this plan read rows, others run in an engine: release them apart")
+        return kinds.pop()
+
+    @property
     def supervised(self) -> Budget | None:
         """The reserve of a plan whose loop is the user's own; None for a plan that runs by itself."""
         return None
@@ -120,6 +128,10 @@ class Plan(ABC, Generic[R]):
     def expected_error(self, alpha: float) -> float | None:
         """The half-width known before anything runs, where the fields alone give it."""
         return None
+
+    def expected_errors(self, alpha: float) -> Mapping[str, float]:
+        """The same by name, for a plan with several answers."""
+        return {}
 
     def explain(self) -> list[str]:
         """The steps in plain words, with the numbers used."""
@@ -144,6 +156,14 @@ class Plan(ABC, Generic[R]):
             if child.supervised is not None:
                 raise PlanError("a reserve without a body is for curator.supervise: it cannot be a part of a plan")
             child.check(table)
+
+    def check_schema(self, schema: Schema) -> None:
+        """The same, for data of these tables."""
+        if self.opens == "rows":
+            self.check(schema.table())
+            return
+        for child in self.children:
+            child.check_schema(schema)
 
     @property
     def hash(self) -> str:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Mapping
+from collections.abc import Collection, Iterator, Mapping
 from typing import Any
 
 import numpy as np
@@ -13,27 +13,33 @@ from .address import Address
 from .errors import PlanError, ReceiptError
 from .plan import Receipt
 from .rows import Rows, Series, check_unit
-from .schema import Schema, Table
+from .schema import Schema, Table, Words
+from .sources import Source, columns_of, connect, engine_settings, source
 from .units import Unit
 
 
 class Private:
     """Sensitive data behind the door: its name, unit and schema are public, its rows are not.
 
-    columns  numpy arrays, lists, or a frame, by column name; read only when a paid plan runs
+    data     numpy arrays or lists by column name, a frame (pandas, polars, Arrow), or the path of a file (.csv, .tsv,
+             .parquet, .duckdb); where the schema has several tables, one of these for each of them. Read only when a
+             paid plan runs
     version  name it anew when the data changes: the same plan on the same version is answered from the store
     block    the column that says which block (a day, a month) a row belongs to, where blocks have budgets of their own
+    engine   how much the engine may use: {"threads": 2, "memory": 4 * 2**30, "seconds": 60, "temp": "/scratch"}. A
+             statement that takes longer fails like any other failure: paid, and without a word about why
     """
 
     def __init__(
         self,
         name: str,
-        columns: Mapping[str, Any],
+        data: Any,
         *,
         unit: Unit,
         schema: Schema,
         version: str = "1",
         block: str | None = None,
+        engine: Mapping[str, Any] | None = None,
     ) -> None:
         self.name = checks.label(name, "name")
         self.version = checks.label(version, "version")
@@ -43,23 +49,32 @@ class Private:
             raise checks.refuse("schema", schema, "a Schema, such as Schema.of(age=real(0, 120))")
         self.unit = unit
         self.schema = schema
-        self.table: Table = schema.table()
-        if self.table.unit is not None and unit.column is None:
-            raise PlanError(
-                f"the schema says that {self.table.unit!r} names the unit, but the unit given is a row: use "
-                f"Unit('user:{self.table.unit}'), or leave the unit out of the schema to protect single rows"
-            )
-        check_unit(self.table, unit)
-        given = _names(columns)
-        for column in self.table.columns:
-            if column not in given:
-                raise PlanError(f"the data has no column {column!r}, which the schema names")
-        self._columns = columns
+        for table in schema.tables.values():
+            if table.private:
+                _check_owner(table, unit, alone=len(schema.tables) == 1)
+        self._sources = {table.name: source(given) for table, given in _by_table(schema, data)}
+        for table in schema.tables.values():
+            self._sources[table.name].check(table)
+        self._engine = dict(engine or {})
+        if unknown := sorted(set(self._engine) - {"threads", "memory", "seconds", "temp"}):
+            raise checks.refuse("engine", unknown[0], "threads, memory, seconds or temp")
+        engine_settings(**self._engine)
         self._block = block
         self.blocks = () if block is None else _categories(self.table, block)
         if block is not None and unit.change != "add-remove":
             # A replaced or blanked row may leave its block, so that rows would come and go.
             raise checks.refuse("unit", unit, "a unit that is added or removed, where data has blocks")
+
+    @property
+    def table(self) -> Table:
+        """The private table; a plan that reads rows needs it to be the only one."""
+        return self.schema.table()
+
+    @property
+    def size(self) -> int | None:
+        """How many rows the largest private table has, where that is public."""
+        known = [table.rows for table in self.schema.tables.values() if table.private and table.rows is not None]
+        return max(known, default=None)
 
     def of_blocks(self, *blocks: str) -> Private:
         """The same data, rows of these blocks only: a release on it is charged to them, and to no other block."""
@@ -70,11 +85,27 @@ class Private:
         part.blocks = tuple(block for block in self.blocks if block in blocks)
         return part
 
-    def _open(self, receipt: Receipt) -> Rows:
-        """The only way to the data. Called by a Curator, with a receipt for this data."""
+    def _open(self, receipt: Receipt, opens: str = "rows") -> Any:
+        """The only way to the data. Called by a Curator, with a receipt for this data: its rows, or an engine's
+        connection to all of its tables, whichever the plan runs on."""
         if not isinstance(receipt, Receipt) or receipt.data != self.address or receipt.unit != self.unit:
             raise ReceiptError("the data opens only with a receipt that was paid for it")
-        rows = Rows.read(self.table, self._columns, self.unit)
+        return self._opened(self._sources, opens)
+
+    def rehearsal(self, rows: int, words: Words, opens: str = "rows") -> Any:
+        """The same of made-up rows, from the schema alone; public tables are as they are."""
+        sources = dict(self._sources)
+        for table in self.schema.tables.values():
+            if table.private:
+                sources[table.name] = source(table.make_up(rows, words))
+        return self._opened(sources, opens)
+
+    def _opened(self, sources: Mapping[str, Source], opens: str) -> Any:
+        if opens == "engine":
+            only = {} if self._block is None else {self.table.name: (self._block, self.blocks)}
+            tables = {name: (self.schema.table(name), each) for name, each in sources.items()}
+            return connect(tables, only=only, **self._engine)
+        rows = Rows.read(self.table, columns_of(self.table, sources[self.table.name]), self.unit)
         return rows if self._block is None else rows.keep(self._in_blocks(rows[self._block]))
 
     def _in_blocks(self, cells: Series) -> NDArray[np.bool_]:
@@ -89,19 +120,39 @@ class Private:
         """Name, version and blocks in one text that no others share."""
         return str(Address(self.name, self.version, self.blocks))
 
+    @property
+    def _shown(self) -> Collection[str]:
+        tables = self.schema.tables
+        return tuple(tables) if len(tables) > 1 else self.table.columns
+
     def __repr__(self) -> str:
-        return f"<Private {self.name} version {self.version}: {', '.join(self.table.columns)}; hides {self.unit}>"
+        return f"<Private {self.name} version {self.version}: {', '.join(self._shown)}; hides {self.unit}>"
 
     def __reduce__(self) -> Any:
         raise TypeError("private data is not pickled or copied: pass the source it came from")
 
 
-def _names(columns: Any) -> Collection[Any]:
-    """The column names of a mapping or a frame (Arrow, Polars), without a look at the columns."""
-    for attribute in ("column_names", "columns"):
-        if hasattr(columns, attribute):
-            return tuple(getattr(columns, attribute))
-    return tuple(columns)
+def _by_table(schema: Schema, data: Any) -> Iterator[tuple[Table, Any]]:
+    if len(schema.tables) == 1:
+        yield schema.table(*schema.tables), data
+        return
+    if not isinstance(data, Mapping) or set(data) != set(schema.tables):
+        raise checks.refuse("data", type(data).__name__, "data for each table: " + ", ".join(map(repr, schema.tables)))
+    for name, given in data.items():
+        yield schema.table(name), given
+
+
+def _check_owner(table: Table, unit: Unit, *, alone: bool) -> None:
+    """Refuse a private table that does not say whose its rows are. Where there are several, each may have its own name
+    for the column that names the unit."""
+    if unit.column is None:
+        if table.unit is not None:
+            raise PlanError(
+                f"the schema says that {table.unit!r} names the unit, but the unit given is a row: use "
+                f"Unit('user:{table.unit}'), or leave the unit out of the schema to protect single rows"
+            )
+    elif alone or table.unit in (None, unit.column):
+        check_unit(table, unit)
 
 
 def _categories(table: Table, column: str) -> tuple[str, ...]:

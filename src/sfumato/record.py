@@ -378,7 +378,7 @@ _WRITERS: dict[type, Callable[[Any], str]] = {
     bool: lambda value: "true" if value else "false",
     str: lambda value: _quoted(value),
     int: int.__repr__,
-    float: lambda value: json.dumps(encode(value)),
+    float: lambda value: float.__repr__(value) if math.isfinite(value) else json.dumps(encode(value)),
     Fraction: lambda value: _exact_text(value),
     tuple: _sequence_text,
     list: _sequence_text,

@@ -40,6 +40,10 @@ class Quote:
         """The half-width expected at confidence 1 - alpha, where the fields alone give it."""
         return self.plan.expected_error(_confidence(alpha))
 
+    def errors(self, alpha: float = _ALPHA) -> Mapping[str, float]:
+        """The half-widths expected of several answers, by name, where the fields alone give them."""
+        return self.plan.expected_errors(_confidence(alpha))
+
     def __str__(self) -> str:
         return "\n".join(f"{name:9} {text}" for name, text in self._lines())
 
@@ -49,6 +53,9 @@ class Quote:
         width = self.error()
         if width is not None:
             yield "error", f"±{width:.4g} at 95 %"
+        else:
+            for name, each in self.errors().items():
+                yield "error", f"{name}: ±{each:.4g} at 95 %"
         for text in self.left:
             yield "budget", text
         yield "verdict", "fits the budget" if self.affordable else "does not fit the budget"
@@ -85,6 +92,9 @@ class Release:
         return list(_flat("", self.value, self.error(alpha)))
 
     def __str__(self) -> str:
+        value = self.value
+        if hasattr(value, "_repr_html_"):  # a table that shows itself, with its error bars
+            return f"{value}\n{self._footnote()}"
         rows = self.rows()
         shown = rows[:_ROWS_SHOWN]
         names, values = (max((len(row[i]) for row in shown), default=0) for i in (0, 1))
@@ -101,6 +111,9 @@ class Release:
         return str(self)
 
     def _repr_html_(self) -> str:
+        value = self.value
+        if hasattr(value, "_repr_html_"):
+            return f"{value._repr_html_()}<p>{html.escape(self._footnote())}</p>"
         return _html_table(("", "value", "± at 95 %"), self.rows()[:_ROWS_SHOWN], self._footnote())
 
 

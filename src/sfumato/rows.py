@@ -16,11 +16,12 @@ from fractions import Fraction
 from functools import lru_cache, partial
 from numbers import Integral, Rational, Real
 from types import MappingProxyType
-from typing import Any
+from typing import Any, Literal
 
 import numpy as np
 from numpy.typing import NDArray
 
+from . import times
 from .errors import ArgumentError, DataError, PlanError
 from .schema import INT64, Column, Table
 from .units import Unit
@@ -28,8 +29,8 @@ from .units import Unit
 Number = int | float | Fraction | Decimal
 Cells = tuple[NDArray[Any], NDArray[np.bool_]]
 
-_YES = frozenset({"true", "t", "yes", "y", "1"})
-_NO = frozenset({"false", "f", "no", "n", "0"})
+YES = frozenset({"true", "t", "yes", "y", "1"})
+NO = frozenset({"false", "f", "no", "n", "0"})
 _BYTES = (bytes, bytearray)
 _TEXT = (str, *_BYTES)
 _WHOLE = (int, np.bool_, Integral)
@@ -227,6 +228,8 @@ def _reader(column: Column) -> Callable[[NDArray[Any]], Cells]:
     if column.type == "whole":
         low, high = column.interval
         return partial(_wholes, low=int(low), high=int(high))
+    if column.type in ("date", "moment"):
+        return partial(_times, column=column)
     return partial(_coded, column=column)
 
 
@@ -256,6 +259,31 @@ def _wholes(cells: NDArray[Any], low: int, high: int) -> Cells:
     else:
         return _each(cells, partial(_whole, low=low, high=high), np.int64)
     return np.clip(values, np.int64(low), np.int64(high)), valid
+
+
+def _times(cells: NDArray[Any], column: Column) -> Cells:
+    """Days or microseconds since 1970-01-01, clamped to the bounds."""
+    assert column.lower is not None and column.upper is not None
+    low, high = int(column.lower), int(column.upper)
+    if cells.dtype.kind == "M":
+        valid = ~np.isnat(cells)
+        return np.clip(_in_unit(np.where(valid, cells, np.zeros(1, dtype=cells.dtype)), column.type), low, high), valid
+    read = times.days if column.type == "date" else times.microseconds
+
+    def clamped(cell: Any) -> int | None:
+        number = read(_text(cell) or cell)
+        return None if number is None else min(max(number, low), high)
+
+    return _each(cells, clamped, np.int64)
+
+
+def _in_unit(moments: NDArray[Any], type: str) -> NDArray[np.int64]:
+    unit: Literal["D", "us"] = "D" if type == "date" else "us"
+    if np.datetime_data(moments.dtype)[0] not in ("us", "ns", "ps", "fs", "as"):
+        # A coarser unit reaches further than a finer one, and would wrap around there.
+        ends = [np.datetime64(end, unit).astype(moments.dtype) for end in times.least_and_most(type)]
+        moments = np.clip(moments, *ends)
+    return moments.astype(f"datetime64[{unit}]").astype(np.int64)
 
 
 def _coded(cells: NDArray[Any], column: Column) -> Cells:
@@ -407,7 +435,7 @@ def _flag(cell: Any) -> bool | None:
     text = _text(cell)
     if text is not None:
         word = text.strip().lower()
-        return True if word in _YES else False if word in _NO else None
+        return True if word in YES else False if word in NO else None
     number = _number(cell)
     return bool(number) if number in (0, 1) else None
 

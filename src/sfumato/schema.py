@@ -15,11 +15,11 @@ from typing import Any, Generic, Literal, TypeVar, get_args
 import numpy as np
 from numpy.typing import NDArray
 
-from . import checks
+from . import checks, times
 from .errors import PlanError
 from .record import record
 
-Type = Literal["real", "whole", "category", "flag", "key"]
+Type = Literal["real", "whole", "category", "flag", "key", "date", "moment"]
 TYPES: tuple[Type, ...] = get_args(Type)
 DROP = "drop"
 INT64 = (-(2**63), 2**63 - 1)
@@ -34,9 +34,10 @@ V = TypeVar("V")
 class Column:
     """One column.
 
-    type        "real", "whole", "category", "flag" (yes or no) or "key" (an opaque name such as a user id)
-    lower       the bounds of a real or whole column; values outside are clamped to them
-    upper
+    type        "real", "whole", "category", "flag" (yes or no), "key" (an opaque name such as a user id), "date", or
+                "moment" (date and time of day)
+    lower       the bounds of a real, whole, date or moment column; values outside are clamped to them. Dates count in
+    upper       days, moments in microseconds, since 1970-01-01
     categories  the public values of a category column; any other value counts as NULL
     nulls       "drop" leaves a NULL out of the aggregate (also where a category is called "drop"); a number, category
                 or boolean stands in for it
@@ -58,6 +59,8 @@ class Column:
             raise checks.refuse("constant", self.constant, "False: a key is not public, so nothing is split by it")
         if self.type in ("real", "whole"):
             self._check_bounds()
+        elif self.type in ("date", "moment"):
+            self._check_times()
         elif self.lower is not None or self.upper is not None:
             name = "lower" if self.lower is not None else "upper"
             raise checks.refuse(name, getattr(self, name), f"no bounds to a {self.type} column")
@@ -76,9 +79,17 @@ class Column:
         object.__setattr__(self, "lower", low)
         object.__setattr__(self, "upper", high)
 
+    def _check_times(self) -> None:
+        for name in ("lower", "upper"):
+            object.__setattr__(self, name, _time(getattr(self, name), name, self.type))
+        if self.lower >= self.upper:  # type: ignore[operator]
+            raise checks.refuse("lower", self.lower, "before upper")
+
     def _stand_in(self) -> Any:
         if isinstance(self.nulls, str) and self.nulls == DROP:
             return DROP
+        if self.type in ("date", "moment"):
+            raise checks.refuse("nulls", self.nulls, "'drop' for dates and moments")
         if self.type == "key":
             raise checks.refuse("nulls", self.nulls, "'drop': no key stands in for an unknown one")
         given = self.nulls.item() if isinstance(self.nulls, np.generic) else self.nulls
@@ -102,14 +113,18 @@ class Column:
     @property
     def interval(self) -> tuple[Fraction, Fraction]:
         """Both bounds; a plan that needs them from another type of column does not fit."""
-        if self.lower is None or self.upper is None:
+        if self.lower is None or self.upper is None or self.type in ("date", "moment"):
             raise PlanError(f"a {self.type} column has no bounds: use a real or whole column here")
         return self.lower, self.upper
 
     def __str__(self) -> str:
         words: str = self.type
         if self.lower is not None and self.upper is not None:
-            words += f" in [{_shown(self.lower)}, {_shown(self.upper)}]"
+            ends = [
+                times.shown(int(end), self.type) if self.type in ("date", "moment") else _shown(end)
+                for end in (self.lower, self.upper)
+            ]
+            words += f" in [{ends[0]}, {ends[1]}]"
         if self.categories:
             more = ", ..." if len(self.categories) > 5 else ""
             words += f" of {len(self.categories)}: " + ", ".join(map(repr, self.categories[:5])) + more
@@ -135,6 +150,30 @@ def flag(*, nulls: Any = DROP, constant: bool = False) -> Column:
 
 def key() -> Column:
     return Column("key")
+
+
+def date(lower: Any, upper: Any, *, constant: bool = False) -> Column:
+    """A column of dates: date("2020-01-01", "2030-12-31")."""
+    return Column("date", lower, upper, constant=constant)
+
+
+def moment(lower: Any, upper: Any, *, constant: bool = False) -> Column:
+    """A column of timestamps, from a first to a last moment."""
+    return Column("moment", lower, upper, constant=constant)
+
+
+def _time(value: Any, name: str, type: str) -> Fraction:
+    """A bound of dates or moments: a date, ISO text, or what it was turned into before."""
+    number: Any = value
+    if not isinstance(value, Fraction):
+        try:
+            number = times.days(value) if type == "date" else times.microseconds(value)
+        except ValueError:
+            number = None
+    least, most = times.least_and_most(type)
+    if number is None or not least <= number <= most or int(number) != number:
+        raise checks.refuse(name, value, "a date or its ISO text, such as '2026-01-31'")
+    return Fraction(number)
 
 
 class Named(Mapping[K, V], Generic[K, V]):
@@ -333,12 +372,18 @@ def _plain(column: Column, words: NDArray[np.uint64]) -> NDArray[Any]:
         return (words & np.uint64(1)).astype(bool)
     if column.type == "key":
         return (words % np.uint64(max(len(words) // 3, 1))).astype(np.int64) + 1
-    low, high = column.interval
+    low, high = column.lower, column.upper
+    assert low is not None and high is not None
     if column.type == "real":
         share = (words >> np.uint64(11)).astype(np.float64) * 2.0**-53
         return np.clip(float(low) + share * (float(high) - float(low)), float(low), float(high))
     span = int(high - low) + 1  # up to 2**64, so Python's own integers
-    return np.array([int(low) + word % span for word in words.tolist()], dtype=np.int64)
+    numbers = np.array([int(low) + word % span for word in words.tolist()], dtype=np.int64)
+    return (
+        numbers
+        if column.type == "whole"
+        else numbers.astype("datetime64[D]" if column.type == "date" else "datetime64[us]")
+    )
 
 
 def _awkward(column: Column) -> list[Any]:
@@ -352,6 +397,8 @@ def _awkward(column: Column) -> list[Any]:
         return [None, 2, nan, "maybe"]
     if column.type == "key":
         return [None, nan]
+    if column.type in ("date", "moment"):
+        return [None, "not a day", nan, "0001-01-01", "9999-12-31", np.datetime64("NaT"), 10**30]
     low, high = column.interval
     common = [nan, None, inf, -inf, -0.0, "n/a"]
     if column.type == "whole":

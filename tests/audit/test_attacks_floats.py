@@ -246,7 +246,7 @@ def test_the_command_exits_2_when_it_could_not_run(
 
 
 def test_every_attack_has_its_planted_bug() -> None:
-    assert attacks.ATTACKS.keys() == attacks.CONTROLS.keys() == {"F1", "F2", "F4", "F5", "V1", "V2", "V3"}
+    assert attacks.ATTACKS.keys() == attacks.CONTROLS.keys() >= {"F1", "F2", "F4", "F5", "V1", "V2", "V3"}
 
 
 # How often: false alarms and misses.

@@ -47,6 +47,7 @@ from sfumato.mechanisms import (
     WeightedKeys,
 )
 from sfumato.plan import Plan
+from sfumato.query import Limits, Sql, sql
 from sfumato.tidy import Tidy
 
 ROW, REPLACE, USER = Unit(), Unit(change="replace"), Unit("user:id")
@@ -62,7 +63,19 @@ def _rows(rows: Any) -> int:
     return len(rows)
 
 
+VISITS = schema.Schema({
+    "visits": schema.Table({"id": schema.key(), "ward": schema.category(WARDS), "days": schema.real(0, 9)}, unit="id")
+})  # fmt: skip
+
 EXAMPLES: dict[type[Plan[Any]], Callable[[], Plan[Any]]] = {
+    Sql: lambda: sql(
+        "SELECT ward, COUNT(*) AS n, SUM(days) AS total FROM visits GROUP BY ward",
+        VISITS,
+        unit=USER,
+        epsilon=1,
+        delta=1e-6,
+        limits=Limits(rows=2),
+    ),
     Laplace: lambda: Laplace(query=bounds.clipped_sum("age", 0, 120, USER, per_unit=2), epsilon=1),
     Gaussian: lambda: Gaussian(query=bounds.histogram("ward", WARDS, REPLACE), epsilon=1, delta=1e-6),
     Exponential: lambda: Exponential(query=bounds.votes("ward", WARDS, ROW), epsilon=1),

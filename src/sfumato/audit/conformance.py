@@ -37,6 +37,7 @@ from ..rows import Rows
 from ..schema import Column, Schema, Table
 from ..units import RELATIONS, Unit
 from . import lower_bound
+from .engines import data_for
 from .lower_bound import Loss
 from .neighbours import Pair, oddities, ordinary, pairs, table_for
 
@@ -128,10 +129,10 @@ class _Case:
     def ordinary(self) -> dict[str, NDArray[Any]]:
         return ordinary(self.table)
 
-    def rows(self, raw: Mapping[str, Any]) -> Rows:
-        return Rows.read(self.table, raw, self.plan.unit)
+    def rows(self, raw: Mapping[str, Any]) -> Any:
+        return data_for(self.plan, self.table, raw)
 
-    def run(self, rows: Rows, bits: Bits) -> Any:
+    def run(self, rows: Any, bits: Bits) -> Any:
         return self.plan._run(rows, Run(Noise(bits)))
 
 
@@ -227,7 +228,7 @@ def _door(
 ) -> tuple[Curator, _Watching, _Watched]:
     """A curator of made-up data, with a budget that covers the plan twice."""
     ledger, columns = _Watching({"made-up": _budget(case)}), _Watched(raw)
-    private = Private("made-up", columns, unit=unit, schema=Schema({"data": table}))
+    private = Private("made-up", columns, unit=unit, schema=Schema({table.name: table}))
     columns.reads = 0
     return Curator(private, ledger, bits=bits), ledger, columns
 
@@ -382,7 +383,7 @@ def _odd_data(case: _Case) -> str:
     return f"answers on {len(shapes)} odd tables" + (", of random shape" if case.shape_is_random else "")
 
 
-def _answered(case: _Case, rows: Rows, seed: int, what: str) -> Any:
+def _answered(case: _Case, rows: Any, seed: int, what: str) -> Any:
     said = io.StringIO()
     with (
         warnings.catch_warnings(record=True) as warned,
@@ -507,6 +508,7 @@ def _distances(case: _Case, pair: Pair) -> tuple[float, float]:
 
 def _plain(value: Any) -> Any:
     """A value without the difference between lists and tuples, arrays and their contents."""
+    value = _listed(value)
     if isinstance(value, np.ndarray):
         return ("array", value.dtype.kind, value.shape, value.tobytes() if value.dtype != object else value.tolist())
     if isinstance(value, Mapping):
@@ -520,13 +522,16 @@ def _same(one: Any, other: Any) -> bool:
     return bool(_plain(one) == _plain(other))
 
 
-def _copy(rows: Rows) -> Any:
+def _copy(rows: Any) -> Any:
+    if not isinstance(rows, Rows):  # behind an engine, which opens it read-only
+        return None
     series = {name: (each.values.copy(), each.valid.copy()) for name, each in rows.series.items()}
     return [series, rows.units.copy(), rows.unit_count]
 
 
 def _shape(value: Any) -> Any:
     """Keys in their order, lengths, and what kind of thing stands at the end; not the numbers."""
+    value = _listed(value)
     if isinstance(value, Mapping):
         return ("map", tuple((key, _shape(item)) for key, item in value.items()))
     if isinstance(value, list | tuple):
@@ -553,7 +558,13 @@ def _fits(bars: Any, values: Any) -> bool:
     )
 
 
+def _listed(value: Any) -> Any:
+    """A table that shows itself, as its columns."""
+    return {name: value[name] for name in value.columns} if hasattr(value, "_repr_html_") else value
+
+
 def _finite(value: Any) -> bool:
+    value = _listed(value)
     if isinstance(value, Mapping):
         return all(map(_finite, value.values()))
     if isinstance(value, list | tuple):

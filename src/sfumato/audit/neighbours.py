@@ -32,6 +32,7 @@ from ..plan import Plan
 from ..rows import Rows
 from ..schema import Column, Table, flag, key
 from ..units import Unit
+from .engines import data_for
 
 Cells = dict[str, Any]
 Person = tuple[Cells, ...]
@@ -39,6 +40,7 @@ Person = tuple[Cells, ...]
 
 _MOST_KINDS = 12  # different one-row units
 _MOST_ROWS = 5_000  # of one unit
+_OF_A_QUERY = 57  # rows of one unit, where a plan has no number of its own
 _MOST_GROUP = 24
 _STRANGE: list[Any] = [math.nan, math.inf, -math.inf, 1e308, -1e308, -0.0, 5e-324, 2**70, 1j, object(), [1], b"\xff"]
 _LEANING = 40  # units that all say the same, so that one answer is far ahead
@@ -48,11 +50,11 @@ _LEANING = 40  # units that all say the same, so that one answer is far ahead
 class Pair:
     """Two neighbouring tables: `for rows, neighbour in pairs(plan)`."""
 
-    rows: Rows
-    neighbour: Rows
+    rows: Any
+    neighbour: Any
     change: str
 
-    def __iter__(self) -> Iterator[Rows]:
+    def __iter__(self) -> Iterator[Any]:
         return iter((self.rows, self.neighbour))
 
 
@@ -74,8 +76,8 @@ def pairs(plan: Plan[Any]) -> Iterator[Pair]:
             if room and len(base) + max(len(before), len(after)) > room:
                 continue  # units that are categories: no more of them than there are names
             yield Pair(
-                made(table, plan.unit, (*before, *base)),
-                made(table, plan.unit, (*after, *base), first=len(before) - len(after)),
+                _made(plan, table, (*before, *base)),
+                _made(plan, table, (*after, *base), first=len(before) - len(after)),
                 f"{what}; beside it {base_name}",
             )
 
@@ -106,7 +108,11 @@ def _told(person: Person) -> str:
 
 
 def table_for(plan: Plan[Any]) -> Table:
-    """The least table that the plan fits: the columns it reads, and the key that names its unit."""
+    """The least table that the plan fits: the columns it reads, and the key that names its unit. A query says itself
+    which table it reads."""
+    if plan.opens == "engine":
+        (query,) = {id(each.schema): each.schema for each in (plan, *plan.children) if hasattr(each, "schema")}.values()
+        return query.table()
     columns: dict[str, Column] = dict(plan.columns)
     if plan.unit.column is not None:
         columns.setdefault(plan.unit.column, key())
@@ -136,13 +142,18 @@ def made(table: Table, unit: Unit, people: Sequence[Person], *, first: int = 0) 
     return Rows.read(table, raw_columns(table, unit, people, first=first), unit)
 
 
+def _made(plan: Plan[Any], table: Table, people: Sequence[Person], *, first: int = 0) -> Any:
+    return data_for(plan, table, raw_columns(table, plan.unit, people, first=first))
+
+
 def _people(plan: Plan[Any]) -> list[Person]:
     """Extreme units: one row of every extreme, then (if a unit may have many rows) more rows than count."""
     cells = {name: extremes(column) for name, column in table_for(plan).columns.items() if name != plan.unit.column}
     rows = _mixtures(cells)
     people: list[Person] = [(row,) for row in rows]
     if plan.unit.column is not None:
-        many = min(max(map(_per_unit, queries(plan)), default=1) + 3, _MOST_ROWS)
+        usual = _OF_A_QUERY if plan.opens == "engine" else 1
+        many = min(max(map(_per_unit, queries(plan)), default=usual) + 3, _MOST_ROWS)
         people += [(row,) * many for row in rows[:3]]
         people.append(tuple(rows[i % len(rows)] for i in range(max(many, len(rows)))))
         people.append((rows[0], rows[-1]))

@@ -122,7 +122,9 @@ def least_threshold(law: Law, delta: Exact, cases: Cases) -> int:
     p = P(|X| >= t - h)/2. Certified from the law that is drawn, in integers: (1 - p)^m >= 1 - delta.
     """
     threshold = 0
-    for height, many in cases:
+    for height, many in sorted(
+        cases, key=lambda case: -_about(law, delta, *case)
+    ):  # most often only the first raises it
         if _stay_below(law, threshold - height, many, delta):
             continue
         low, high = max(threshold - height, 0), max(threshold - height, 0) + 1  # of t - h
@@ -135,9 +137,24 @@ def least_threshold(law: Law, delta: Exact, cases: Cases) -> int:
     return threshold
 
 
+def _about(law: Law, delta: Exact, height: int, many: int) -> float:
+    """About the threshold of one case."""
+    about = law.invert(np.array([2 * float(delta) / many]))
+    return height + (0.0 if about is None else float(about[0]))
+
+
+_SURE = 1e-6  # floats are right to far more digits than this
+
+
 def _stay_below(law: Law, above: int, many: int, delta: Exact) -> bool:
     """Do `many` independent noises all stay below `above` steps, with probability 1 - delta at least?"""
     if above < 1:
+        return False
+    # 1 - m p <= (1 - p)^m <= exp(-m p): floats decide, but for a narrow strip around the limit.
+    chance = many * float(law.tail(np.float64(above))) / 2
+    if chance * (1 + _SURE) <= float(delta):
+        return True
+    if chance * (1 - _SURE) >= -math.log1p(-float(delta)):
         return False
     bits = math.ceil(1 / delta).bit_length() + 2 * many.bit_length() + 64
     left = exact.enclose(1, bits) - law.enclose_tail(above, bits + 1).to(bits).over(2)

@@ -8,12 +8,27 @@ An attack is a function from a target to a `Verdict`. A sound target is called b
 
 from __future__ import annotations
 
+import importlib
 from collections.abc import Callable
+from typing import Any
 
 from . import curves, float_bits, forked, precision, searching, targets, timing, variants
 from .verdict import CouldNotRunError, Verdict
 
 __all__ = ["ATTACKS", "CONTROLS", "CouldNotRunError", "Verdict", "attack"]
+
+
+def _sql(file: str, name: str, **planted: str) -> Callable[[], Verdict]:
+    """An attack on SQL; what SQL needs is imported when it runs. `planted` names the file's planted bugs."""
+
+    def run() -> Verdict:
+        module = importlib.import_module(f".{file}", __name__)
+        given: dict[str, Any] = {argument: getattr(module, bug) for argument, bug in planted.items()}
+        verdict: Verdict = getattr(module, name)(**given)
+        return verdict
+
+    return run
+
 
 ATTACKS: dict[str, Callable[[], Verdict]] = {
     "F1": float_bits.attack,
@@ -23,6 +38,19 @@ ATTACKS: dict[str, Callable[[], Verdict]] = {
     "V1": variants.attack,
     "V2": searching.attack,
     "V3": curves.attack,
+    "N1": _sql("sql_numbers", "rounding"),
+    "N2": _sql("sql_numbers", "overflowing"),
+    "N3": _sql("sql_numbers", "reordered"),
+    "N4": _sql("sql_numbers", "poisoned"),
+    "N5": _sql("sql_arguments", "attack"),
+    "Q1": _sql("sql_errors", "attack"),
+    "Q2": _sql("sql_shapes", "attack"),
+    "Q3": _sql("sql_reach", "attack"),
+    "Q4": _sql("sql_units", "attack"),
+    "Q5": _sql("sql_units", "data_bounds"),
+    "B1": _sql("sql_budget", "repeating"),
+    "R1": _sql("sql_budget", "reconstruction"),
+    "R2": _sql("sql_budget", "differencing"),
 }
 
 CONTROLS: dict[str, Callable[[], Verdict]] = {
@@ -33,6 +61,19 @@ CONTROLS: dict[str, Callable[[], Verdict]] = {
     "V1": variants.control,
     "V2": searching.control,
     "V3": curves.control,
+    "N1": _sql("sql_numbers", "rounding", asks="CONTROL"),
+    "N2": _sql("sql_numbers", "overflowing", asks="WRAPPING"),
+    "N3": _sql("sql_numbers", "reordered", asks="CONTROL"),
+    "N4": _sql("sql_numbers", "poisoned", asks="CONTROL"),
+    "N5": _sql("sql_arguments", "attack", asks="CONTROL"),
+    "Q1": _sql("sql_errors", "attack", asks="CONTROL"),
+    "Q2": _sql("sql_shapes", "attack", asks="CONTROL"),
+    "Q3": _sql("sql_reach", "attack", asks="CONTROL"),
+    "Q4": _sql("sql_units", "attack", asks="CONTROL", by_row="ROW_CONTROL"),
+    "Q5": _sql("sql_units", "data_bounds", asks="WRITTEN"),
+    "B1": _sql("sql_budget", "forgetful"),
+    "R1": _sql("sql_budget", "nobody_adds_up"),
+    "R2": _sql("sql_budget", "one_charge"),
 }
 
 

@@ -1,0 +1,7 @@
+"""Private SQL: ordinary queries, answered for people rather than rows."""
+
+from .ask import sql
+from .limits import Limits
+from .plan import Sql
+
+__all__ = ["Limits", "Sql", "sql"]

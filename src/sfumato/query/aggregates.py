@@ -1,0 +1,232 @@
+"""Which sums an aggregate is made of, and how it is made of them."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, replace
+from fractions import Fraction
+from typing import Any
+
+from sqlglot import exp
+
+from .kinds import Kind, Typed
+from .leaves import Leaves, bin_of, leaves_of
+from .measures import Measure, count_rows
+from .refusal import QueryError
+from .released import formulas
+from .released.figures import Figure
+
+Figures = Mapping[str, Figure]
+Interval = tuple[Fraction, Fraction]
+
+VOTES = "units"
+"""The name that the number of units of a group is measured under."""
+
+
+@dataclass(frozen=True)
+class Statistic:
+    """A number per group that sums make. `counts_units`: it needs the number of units, too."""
+
+    measures: tuple[Measure, ...]
+    formula: Callable[[Figures], Figure]
+    counts_units: bool = False
+
+
+@dataclass(frozen=True)
+class DistinctValues:
+    """COUNT(DISTINCT column): `value` is the column, as an engine expression."""
+
+    value: exp.Expression
+    title: str
+
+
+@dataclass(frozen=True)
+class Ranked:
+    """Quantiles: rows fall into leaves. ends: -1 for MIN, 1 for MAX, 0 for probabilities."""
+
+    x: Typed
+    leaves: Leaves
+    chances: tuple[float, ...]
+    listed: bool
+    end: int
+
+    @property
+    def tree(self) -> str:
+        """Names the counts that it is read from."""
+        return f"ranks of {self.x.tree.sql('duckdb')}"
+
+
+@dataclass(frozen=True)
+class Binned:
+    """HISTOGRAM(x, edges): rows fall into bins."""
+
+    bin: exp.Expression
+    edges: tuple[Any, ...]
+    title: str
+
+
+Aggregate = Statistic | DistinctValues | Ranked | Binned
+
+
+@dataclass(frozen=True)
+class Argument:
+    """What an aggregate is taken of, clamped to [lower, upper]; NULL where a FILTER leaves the row out."""
+
+    tree: exp.Expression
+    lower: Fraction
+    upper: Fraction
+    nullable: bool
+    whole: bool
+    text: str
+    inside: bool = False
+
+    def around(self, centre: Fraction) -> Measure:
+        """The sum of x - centre."""
+        tree = self.tree.copy()
+        if centre:
+            tree = exp.Sub(this=_real(tree), expression=_number(centre))
+        name = f"sum of {self.text}" + (f" - {float(centre):g}" if centre else "")
+        whole = self.whole and centre.denominator == 1
+        ends = self.lower - centre, self.upper - centre
+        return Measure(name, tree, *ends, whole, name, self.nullable, self.inside)
+
+    def count(self) -> Measure:
+        """How many are not NULL."""
+        if not self.nullable:
+            return count_rows()
+        return counted(exp.Not(this=exp.Is(this=self.tree.copy(), expression=exp.Null())), self.text)
+
+    def beside(self, other: Argument) -> Argument:
+        """NULL where the other is."""
+        if not other.nullable:
+            return self
+        there = exp.Not(this=exp.Is(this=exp.paren(other.tree.copy()), expression=exp.Null()))
+        tree = kept(self.tree.copy(), there)
+        return replace(self, tree=tree, nullable=True, text=tree.sql("duckdb"))
+
+    def middle(self) -> Fraction:
+        """Of the interval; a short number, so that shifting by it is as exact as floats are."""
+        middle = (self.lower + self.upper) / 2
+        return Fraction(math.floor(middle)) if self.upper - self.lower > 4 else Fraction(float(middle))
+
+    def product(self, other: Argument, centre: Fraction, its: Fraction) -> Measure:
+        """The sum of (x - centre)(y - its)."""
+        one, two = (
+            exp.paren(exp.Sub(this=_real(a.tree.copy()), expression=_number(c)))
+            for a, c in ((self, centre), (other, its))
+        )
+        corners = [
+            a * b for a in (self.lower - centre, self.upper - centre) for b in (other.lower - its, other.upper - its)
+        ]
+        low, high = min(corners), max(corners)
+        if self.text == other.text and centre == its:
+            low = Fraction(0)
+        name = f"sum of ({self.text} - {float(centre):g}) ({other.text} - {float(its):g})"
+        return Measure(name, exp.Mul(this=one, expression=two), low, high, False, name)
+
+
+def counted(condition: exp.Expression, text: str) -> Measure:
+    """How many rows a condition holds for."""
+    tree = exp.Case(ifs=[exp.If(this=condition, true=exp.Literal.number(1))])
+    return Measure(f"rows with {text}", tree, Fraction(0), Fraction(1), True, f"rows with {text}")
+
+
+def rows() -> Statistic:
+    measure = count_rows()
+    return Statistic((measure,), lambda found: found[measure.name])
+
+
+def count(measure: Measure) -> Statistic:
+    return Statistic((measure,), lambda found: found[measure.name])
+
+
+def units() -> Statistic:
+    return Statistic((), lambda found: found[VOTES], counts_units=True)
+
+
+def total(x: Argument, centre: Fraction) -> Statistic:
+    s, n = x.around(centre), x.count()
+    if not centre:
+        return Statistic((s,), lambda found: found[s.name])
+    return Statistic((n, s), lambda found: formulas.total(found[n.name], found[s.name], float(centre)))
+
+
+def mean(x: Argument, centre: Fraction) -> Statistic:
+    s, n = x.around(centre), x.count()
+    ends = float(x.lower), float(x.upper)
+    return Statistic((n, s), lambda found: formulas.mean(found[n.name], found[s.name], float(centre), *ends))
+
+
+def spread(x: Argument, centre: Fraction, *, sample: bool, root: bool) -> Statistic:
+    s, q, n = x.around(centre), x.product(x, centre, centre), x.count()
+    width = float(x.upper - x.lower)
+    made = formulas.deviation if root else formulas.variance
+
+    def formula(found: Figures) -> Figure:
+        return made(found[n.name], found[s.name], found[q.name], sample=sample, width=width)
+
+    return Statistic((n, s, q), formula)
+
+
+def together(x: Argument, y: Argument, cx: Fraction, cy: Fraction, *, how: str) -> Statistic:
+    """COVAR_SAMP, COVAR_POP or CORR: rows where either is NULL are left out."""
+    n, sx, sy, sxy = x.count(), x.around(cx), y.around(cy), x.product(y, cx, cy)
+    if how == "corr":
+        qx, qy = x.product(x, cx, cx), y.product(y, cy, cy)
+        names = [each.name for each in (n, sx, sy, qx, qy, sxy)]
+        return Statistic((n, sx, sy, qx, qy, sxy), lambda found: formulas.correlation(*(found[name] for name in names)))
+    most = float((x.upper - x.lower) * (y.upper - y.lower)) / 4
+
+    def formula(found: Figures) -> Figure:
+        parts = (found[each.name] for each in (n, sx, sy, sxy))
+        return formulas.covariance(*parts, sample=how == "sample", most=most)
+
+    return Statistic((n, sx, sy, sxy), formula)
+
+
+def ranked(
+    x: Typed,
+    bounds: Interval | None,
+    chances: tuple[float, ...],
+    *,
+    listed: bool,
+    end: int,
+    noise: str,
+    node: exp.Expression,
+) -> Ranked:
+    return Ranked(x, leaves_of(x.kind, bounds, noise=noise, node=node), chances, listed, end)
+
+
+def binned(x: Typed, edges: tuple[Any, ...], node: exp.Expression) -> Binned:
+    return Binned(bin_of(x, edges, node), edges, node.sql())
+
+
+def kept(tree: exp.Expression, condition: exp.Expression | None) -> exp.Expression:
+    """NULL where the condition does not hold."""
+    if condition is None:
+        return tree
+    return exp.Case(ifs=[exp.If(this=condition.copy(), true=tree)])
+
+
+def interval_of(kind: Kind, given: Interval | None, node: exp.Expression, name: str) -> Interval:
+    """The bounds of what is added up: those given, or what is publicly known."""
+    if given is not None:
+        return given
+    if kind.lower is None or kind.upper is None:
+        raise QueryError(
+            f"The values of {node.sql()} have no public bounds, so one row could move the answer without limit.",
+            f"give bounds that do not come from the data: bounds={{{name!r}: (lowest, highest)}}",
+            node,
+        )
+    if kind.lower == kind.upper:
+        return min(kind.lower, Fraction(0)), max(kind.upper, Fraction(1))
+    return kind.lower, kind.upper
+
+
+def _real(tree: exp.Expression) -> exp.Expression:
+    return exp.cast(tree, "DOUBLE")
+
+
+def _number(value: Fraction) -> exp.Expression:
+    return exp.cast(exp.Literal.string(repr(float(value))), "DOUBLE")

@@ -1,0 +1,105 @@
+"""`sql(...)`: a plan from the text of a query."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import fields as fields_of
+from typing import Any
+
+from .. import checks
+from ..errors import ArgumentError
+from ..schema import Schema
+from ..units import Unit
+from . import target
+from .comments import options_in
+from .limits import Limits
+from .plan import Sql
+
+
+def sql(
+    text: str,
+    data: Any,
+    *,
+    unit: Unit | None = None,
+    epsilon: Any = None,
+    delta: Any = None,
+    rho: Any = None,
+    accuracy: Mapping[str, Any] | None = None,
+    group_rows: Any = None,
+    alpha: Any = 0.05,
+    keys: Mapping[str, Any] | None = None,
+    bounds: Mapping[str, Any] | None = None,
+    limits: Limits | Mapping[str, Any] | None = None,
+    shares: Mapping[str, Any] | None = None,
+    advice: Any = None,
+    floor: bool | None = None,
+    unclip: bool | None = None,
+) -> Sql:
+    """The plan that answers a query: `curator.quote` prices it, `curator.release` runs it.
+
+    data      the Private that it will run on, or a schema (then `unit` says whose presence is hidden)
+    epsilon   what to spend: epsilon alone buys Laplace noise, epsilon with delta Gaussian noise, rho too
+    accuracy  instead of that: the half-width wanted for columns of the answer at confidence 1 - alpha; the budget is
+              then the least that gives it. Averages also need `group_rows`, about how many rows a group has
+    keys      the groups, by column, where they do not come from the schema or a public table; "select" chooses them
+              privately
+    bounds    (lowest, highest) by column, for what the schema gives no bounds for
+    limits    how much one unit counts for at most; without it the adviser measures that first, for the share `advice`
+              of the budget
+    shares    weights of the questions, where some should be more exact than others
+    floor     raise negative numbers to 0 (the raw ones stay beside)
+    unclip    raise sums by what the limits are estimated to take from them; the adviser measures that
+
+    All of it can also stand in a comment of the query: -- sfumato: epsilon=1, delta=1e-6, rows=10
+    """
+    schema, protects = _data(data, unit)
+    given: dict[str, Any] = {
+        "epsilon": epsilon, "delta": delta, "rho": rho, "accuracy": accuracy, "group_rows": group_rows, "keys": keys,
+        "bounds": bounds, "limits": limits, "shares": shares, "advice": advice, "floor": floor,
+        "unclip": unclip,
+    }  # fmt: skip
+    checks.instance(text, str, "text", "a query")
+    options = _merged(given, options_in(text))
+    wanted, size = options.pop("accuracy", None), options.pop("group_rows", None)
+    if isinstance(options.get("limits"), Mapping):
+        options["limits"] = _limits(options["limits"])
+    fields = {"text": text, "schema": schema, "protects": protects, **options}
+    if wanted is None:
+        if fields.get("epsilon") is None and fields.get("rho") is None:
+            raise ArgumentError("say how much to spend: epsilon (with delta), rho, or the accuracy wanted.")
+        return Sql(**fields)
+    chance = checks.rational(alpha, "alpha", "a probability")
+    if not 0 < chance < 1:
+        raise checks.refuse("alpha", alpha, "a probability between 0 and 1")
+    return target.least(fields, wanted, size, chance)
+
+
+def _limits(given: Mapping[str, Any]) -> Limits:
+    known = [each.name for each in fields_of(Limits)]
+    for name in given:
+        if name not in known:
+            raise checks.refuse("limits", name, "limits by name: " + ", ".join(known))
+    return Limits(**given)
+
+
+def _data(data: Any, unit: Unit | None) -> tuple[Schema, Unit]:
+    schema = data if isinstance(data, Schema) else getattr(data, "schema", None)
+    if not isinstance(schema, Schema):
+        raise checks.refuse("data", type(data).__name__, "a Private, or a Schema")
+    protects = unit if unit is not None else getattr(data, "unit", None)
+    if not isinstance(protects, Unit):
+        raise checks.refuse("unit", unit, "a Unit, where the data is given as a schema")
+    return schema, protects
+
+
+def _merged(given: Mapping[str, Any], written: Mapping[str, Any]) -> dict[str, Any]:
+    """Arguments and the options of a comment, each said once."""
+    found = {name: value for name, value in given.items() if value is not None}
+    for name, value in written.items():
+        if name not in found:
+            found[name] = value
+        elif isinstance(value, Mapping) and isinstance(found[name], Mapping) and not set(value) & set(found[name]):
+            found[name] = {**found[name], **value}
+        else:
+            raise ArgumentError(f"{name} is given twice: as an argument, and in a comment of the query.")
+    return found

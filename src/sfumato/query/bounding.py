@@ -1,0 +1,336 @@
+"""The statement that the engine runs: exact integer sums per group, in which no unit counts for more than its limits.
+
+Rows are whole numbers of steps. For every unit and group they are added up (`_pairs`), for every unit the norm of these
+sums is taken (`_units`), from it comes the unit's weight (`_weights`), a whole number of 2^-bits, and the groups add up
+weight times sum. Nothing but integers is ever added, so no order of rows or threads shows.
+
+Why a weighted unit keeps within its limits: its sums s_j (in steps) count for t_j = ceil(|s_j| A_j / 2^h_j), where
+A_j / 2^h_j is at least what a step of j counts for, in units where the limit is 2^20. Q = sum t_j^2 (Laplace: sum t_j)
+is exact; weight = floor(2^bits * 2^20 / sqrt(Q)), computed in floats on the low side: weight * norm <= 2^bits * limit.
+t_j is held at 2^30 - 1, s_j at 2^42 steps: a unit that reaches either has weight 0, whatever it holds beyond.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from fractions import Fraction
+from functools import cached_property
+
+import sqlglot
+from sqlglot import exp
+
+from .. import grid
+from ..errors import ArgumentError
+from .blur import Blur
+from .measures import LARGEST_SUM, Coordinate
+from .relation import UNIT
+
+ROOM = 1 + Fraction(1, 2**14)
+"""Reaches are made longer by this much, and noise with them: what a unit counts for is rounded up, and one that is
+just at its limit should still count in full. (Or it would count for 1 - 2^-12 of it, which adds up over many units.)"""
+_LIMIT = 2**20  # the norm that a unit's limit is written as
+_TOP = 2**30 - 1  # no unit's part counts for more: then its weight is 0
+_TOGETHER = 8
+_PACKED, _PACKED_WIDTH = 2**40, 2**24
+_FACTOR_BITS = 20  # times a sum of 42 bits this fits BIGINT
+
+
+@dataclass(frozen=True)
+class Votes:
+    """Every unit counts for one in each of its groups, or for less in each where it has many."""
+
+    coordinate: Coordinate
+    most_keys: int | None  # None where keys are given: everybody has a say
+
+    def weight(self, groups: int, blur: Blur) -> int:
+        """Of a unit with so many groups, as the engine computes it."""
+        if self.most_keys is not None and groups > self.most_keys:
+            return 0
+        full, reach = 1 << self.coordinate.bits, self.coordinate.reach
+        if blur.kind == "laplace":
+            return min(full, math.floor(full * reach) // groups)
+        return min(full, math.isqrt(math.floor((full * reach) ** 2) // groups))
+
+
+@dataclass(frozen=True)
+class Sums:
+    """What one statement computes. `rows` gives UNIT, k0, k1, ... and q0, q1, ... for coordinates that need one.
+
+    units   are there units that may have several rows? Otherwise every row counts in full
+    single  has every unit at most one row?
+    leaves  rows also have a `leaf`, and the sums are of weights, by group and leaf
+    """
+
+    rows: exp.Query
+    keys: int
+    coordinates: Sequence[Coordinate]
+    votes: Votes | None
+    blur: Blur
+    units: bool
+    single: bool = False
+    leaves: bool = False
+
+    @cached_property
+    def statement(self) -> exp.Query:
+        """Columns k0, ..., then s0, ... and, last, the votes."""
+        text = self._by_unit() if self.units else self._by_row()
+        return _filled(text, self.rows)
+
+    def check(self) -> None:
+        """Refuse limits that no weight can be computed for: needs no rows."""
+        if self.units:
+            self._norm()
+
+    @property
+    def bits(self) -> int:
+        return (self.votes.coordinate if self.votes else self.coordinates[0]).bits
+
+    def _names(self) -> tuple[str, str]:
+        keys = ", ".join(f"k{i}" for i in range(self.keys))
+        known = [f"k{i}" for i in range(self.keys)] + [UNIT] * self.units + ["leaf"] * self.leaves
+        there = " AND ".join(f"{name} IS NOT NULL" for name in known)
+        return keys, f" WHERE {there}" if there else ""
+
+    def _by_row(self) -> str:
+        """Each row is a unit of its own, within its limits by its bounds alone: only the grid is made finer."""
+        keys, there = self._names()
+        full = 1 << self.bits
+        if self.leaves:
+            by = f"{keys}, leaf" if keys else "leaf"
+            return f"SELECT {by}, {full} * CAST(count(*) AS HUGEINT) AS s0 FROM _rows{there} GROUP BY {by}"
+        sums = [f"{full} * CAST({self._sum(i)} AS HUGEINT) AS s{i}" for i in range(len(self.coordinates))]
+        sums += [f"{full} * CAST(count(*) AS HUGEINT) AS v"] if self.votes else []
+        columns = ", ".join([*([keys] if keys else []), *sums])
+        return f"SELECT {columns} FROM _rows{there}" + (f" GROUP BY {keys}" if keys else "")
+
+    def _sum(self, i: int) -> str:
+        counts = self.coordinates[i].measure.row is None
+        if self.units and self.single and not self.leaves:
+            return "1" if counts else f"coalesce(q{i}, 0)"
+        return "count(*)" if counts else f"coalesce(sum(q{i}), 0)"
+
+    def _held(self, i: int) -> str:
+        """A unit's sum in one group, as a BIGINT that products of it stay within."""
+        if self.coordinates[i].measure.row is None:
+            return f"least({self._sum(i)}, {LARGEST_SUM})"
+        return f"CAST(greatest(least({self._sum(i)}, {LARGEST_SUM}), {-LARGEST_SUM}) AS BIGINT)"
+
+    @cached_property
+    def _packed(self) -> str:
+        """A count and one sum added up as one number: (2^40 + q - least q) for each row. What engines do for a pair
+        is the most of their work, and it nearly halves. Beyond 2^23 rows of a unit in one group the parts mix: no
+        matter, since weights are taken of what is read back, whatever that is."""
+        if len(self.coordinates) != 2 or (self.single and not self.leaves):
+            return ""
+        (count, other) = sorted(range(2), key=lambda i: self.coordinates[i].measure.row is not None)
+        if self.coordinates[count].measure.row is not None or self.coordinates[other].measure.row is None:
+            return ""
+        low, high = self._reach_of_rows(other)
+        if self.coordinates[other].measure.nullable or not high - low < _PACKED_WIDTH or abs(low) >= _PACKED_WIDTH:
+            return ""
+        row = f"{_PACKED} + CAST(q{other} AS BIGINT) - {low}" if low else f"{_PACKED} + q{other}"
+        return f"CAST(least(sum({row}), {2**63 - 1}) AS BIGINT) AS p"
+
+    def _reach_of_rows(self, i: int) -> tuple[int, int]:
+        """What one row may add, in steps; rounding may lead a step out of the bounds."""
+        low, high = self.coordinates[i].ends
+        return (low - 1 if low else 0), high + 1
+
+    def _s(self, i: int) -> str:
+        """A unit's sum in one group, out of `_pairs`."""
+        if not self._packed:
+            return f"s{i}"
+        if self.coordinates[i].measure.row is None:
+            return "(p >> 40)"
+        low, _ = self._reach_of_rows(i)
+        if not low:
+            return f"(p & {_PACKED - 1})"
+        return f"greatest(least((p & {_PACKED - 1}) + {low} * (p >> 40), {LARGEST_SUM}), {-LARGEST_SUM})"
+
+    def _by_unit(self) -> str:
+        keys, there = self._names()
+        by = f"{UNIT}, {keys}" if keys else UNIT
+        held = [self._packed] if self._packed else [f"{self._held(i)} AS s{i}" for i in self._all]
+        pairs = f"SELECT {', '.join([by, *held])} FROM _rows{there}" + (
+            "" if self.single and not self.leaves else f" GROUP BY {by}"
+        )
+        totals = [f"coalesce(sum(w * {self._s(i)}), 0) AS s{i}" for i in self._all]
+        totals += ["coalesce(sum(v), 0) AS v"] if self.votes else []
+        chosen = " HAVING sum(v) > 0" if self.votes and self.votes.most_keys is not None else ""
+        by_group = f" GROUP BY {keys}{chosen}" if keys else ""
+        answer = ", ".join([*([keys] if keys else []), *totals])
+        weights = f"SELECT {UNIT}, {self._weights()} FROM _units"
+        if self.leaves:
+            cells = f"SELECT {by}, leaf, count(*) AS c FROM _rows{there} GROUP BY {by}, leaf"
+            pairs = f"SELECT {by}, CAST(least(sum(c), {LARGEST_SUM}) AS BIGINT) AS s0 FROM _cells GROUP BY {by}"
+            units = f"SELECT {UNIT}, {self._norm()} AS norm FROM _pairs GROUP BY {UNIT}"
+            steps = {"_cells": cells, "_pairs": pairs, "_units": units, "_weights": weights}
+            place = f"{keys}, leaf" if keys else "leaf"
+            joined = f"FROM _cells JOIN _weights USING ({UNIT}) GROUP BY {place}"
+            return f"{_with(steps)} SELECT {place}, sum(w * c) AS s0 {joined}"
+        if self.single or not keys:  # a unit has one pair, so that its norm needs no others
+            units = f"SELECT *, {self._norm(alone=True)} AS norm, 1 AS t FROM _pairs"
+            weighted = f"SELECT *, {self._weights()} FROM _units"
+            steps = {"_pairs": pairs, "_units": units, "_weighted": weighted}
+            return f"{_with(steps)} SELECT {answer} FROM _weighted{by_group}"
+        units = f"SELECT {UNIT}, count(*) AS t, {self._norm()} AS norm FROM _pairs GROUP BY {UNIT}"
+        steps = {"_pairs": pairs, "_units": units, "_weights": weights}
+        return f"{_with(steps)} SELECT {answer} FROM _pairs JOIN _weights USING ({UNIT}){by_group}"
+
+    @property
+    def _all(self) -> range:
+        return range(len(self.coordinates))
+
+    def _norm(self, *, alone: bool = False) -> str:
+        """Q of a unit, exactly. Eight squares of 30 bits fit a BIGINT; sums of those are as wide as they need to be."""
+        total = sum((each.share for each in self.coordinates), Fraction(0))
+        parts = []
+        for i, each in enumerate(self.coordinates):
+            factor, shift = self._factor(each, each.share / total)
+            size = self._s(i) if each.measure.row is None else f"abs({self._s(i)})"
+            part = f"least(({size} * {factor} + {(1 << shift) - 1}) >> {shift}, {_TOP})"
+            parts.append(f"{part} * {part}" if self.blur.kind == "gaussian" else part)
+        terms = [" + ".join(parts[at : at + _TOGETHER]) for at in range(0, len(parts), _TOGETHER)]
+        wide = [f"CAST({term} AS HUGEINT)" if alone and len(terms) > 1 else term for term in terms]
+        return " + ".join(wide if alone else [f"sum({term})" for term in terms]) or "0"
+
+    def _factor(self, coordinate: Coordinate, share: Fraction) -> tuple[int, int]:
+        """(A, h) with A / 2^h at least what one step counts for, where the limit is 2^20."""
+        step = Fraction(2) ** coordinate.exponent
+        exact = self.blur.pull(coordinate.reach, share) * step * _LIMIT
+        shift = _FACTOR_BITS - 1 - grid.floor_log2(exact)
+        factor = math.ceil(exact * Fraction(2) ** shift)
+        if factor * LARGEST_SUM < _TOP << max(shift, 0) or shift > 60:
+            raise ArgumentError(
+                "the noise would be too small for the limits: give smaller limits, or a smaller epsilon."
+            )
+        if shift < 0:
+            factor, shift = math.ceil(exact), 0
+            if factor * LARGEST_SUM >= 2**63:
+                raise ArgumentError("a limit is too small beside what one row holds: give a larger one.")
+        return factor, shift
+
+    def _weights(self) -> str:
+        columns = []
+        full = 1 << self.bits
+        if self.coordinates:
+            columns.append(f"{self._weight(full)} AS w")
+        if self.votes:
+            columns.append(f"{self._vote(self.votes, full)} AS v")
+        return ", ".join(columns)
+
+    def _weight(self, full: int) -> str:
+        if self.blur.kind == "laplace":
+            part = f"CAST({full * _LIMIT} // norm AS BIGINT)"
+            return f"CASE WHEN norm <= {_LIMIT} THEN {full} WHEN norm >= {_TOP} THEN 0 ELSE {part} END"
+        # The root and the quotient of doubles are off by less than 2^-50; 2^-40 less is on the safe side.
+        safe = repr(full * _LIMIT * (1 - 2.0**-40))
+        return (
+            f"CASE WHEN norm <= {_LIMIT**2} THEN {full} WHEN norm >= {_TOP**2} THEN 0 "
+            f"ELSE CAST(floor(CAST('{safe}' AS DOUBLE) / sqrt(CAST(norm AS DOUBLE))) AS BIGINT) END"
+        )
+
+    def _vote(self, votes: Votes, full: int) -> str:
+        reach = votes.coordinate.reach
+        if self.blur.kind == "laplace":
+            weight = f"least({full}, {math.floor(full * reach)} // t)"
+        else:
+            safe = repr(float(full) * float(reach) * (1 - 2.0**-40))
+            weight = (
+                f"CASE WHEN t <= {math.floor(reach**2)} THEN {full} "
+                f"ELSE CAST(floor(CAST('{safe}' AS DOUBLE) / sqrt(CAST(t AS DOUBLE))) AS BIGINT) END"
+            )
+        if votes.most_keys is None:
+            return weight
+        return f"CASE WHEN t > {votes.most_keys} THEN 0 ELSE {weight} END"
+
+
+def _with(steps: Mapping[str, str]) -> str:
+    """What is read twice is kept: it comes first."""
+    first = next(iter(steps))
+    made = (f"{name} AS {'MATERIALIZED ' * (name == first)}({text})" for name, text in steps.items())
+    return "WITH " + ", ".join(made)
+
+
+def distinct_values(rows: exp.Query, *, keys: int, most: int, units: bool, numbered: bool = False) -> exp.Query:
+    """How many different values of `x` the rows of each group hold, where a unit brings `most` at most, over all
+    groups: those that come first in an order of its own. (Any rule on a unit's own rows will do; one that mixes in the
+    unit makes different units bring different values.) One unit moves the counts by `most` in sum.
+
+    numbered  units are rows with numbers, which depend on the rows before them: the order must not mix them in
+    """
+    names = ", ".join(f"k{i}" for i in range(keys))
+    by = f"{names}, " if names else ""
+    there = " AND ".join(f"{name} IS NOT NULL" for name in [*(f"k{i}" for i in range(keys)), *[UNIT] * units, "x"])
+    source = f"SELECT {by}x FROM _rows WHERE {there}"
+    if units:
+        pairs = f"SELECT DISTINCT {UNIT}, {by}x FROM _rows WHERE {there}"
+        mixed = "" if numbered else f"{UNIT}, "
+        place = f"row_number() OVER (PARTITION BY {UNIT} ORDER BY hash({mixed}{by}x), {by}x)"
+        placed = f"SELECT {by}x, {place} AS place FROM ({pairs}) AS _held"
+        source = f"SELECT {by}x FROM ({placed}) AS _placed WHERE place <= {most}"
+    group = f" GROUP BY {names}" if names else ""
+    return _filled(f"SELECT {by}count(DISTINCT x) AS s0 FROM ({source}) AS _brought{group}", rows)
+
+
+def sampled(rows: exp.Query, *, keys: int, most: int, salt: int) -> exp.Query:
+    """Only rows of `most` groups of each unit, those with the least hashes: a rule on the unit's own rows."""
+    names = ", ".join([UNIT, *(f"k{i}" for i in range(keys))])
+    held = f"SELECT DISTINCT {names} FROM _rows"
+    place = f"row_number() OVER (PARTITION BY {UNIT} ORDER BY hash({names}, {salt}), {names})"
+    placed = f"SELECT {names}, {place} AS place FROM ({held}) AS _held"
+    chosen = f"SELECT {names} FROM ({placed}) AS _placed WHERE place <= {most}"
+    return _filled(f"SELECT _rows.* FROM _rows JOIN ({chosen}) AS _chosen USING ({names})", rows)
+
+
+def profile(rows: exp.Query, *, keys: int, counts: Sequence[bool], squares: bool) -> exp.Query:
+    """How many units have a vector of which length: (which measure, half octave of the length, units), and last how
+    much of the first measure they hold in sum. Without measures, in how many groups they are. A length is taken of
+    exact integers, so a unit's bin is its own affair."""
+    names = ", ".join([UNIT, *(f"k{i}" for i in range(keys))])
+    there = " AND ".join(f"{name} IS NOT NULL" for name in (UNIT, *(f"k{i}" for i in range(keys))))
+    sums = ["count(*)" if alone else f"coalesce(sum(q{i}), 0)" for i, alone in enumerate(counts)]
+    held = [
+        f"CAST(greatest(least({each}, {LARGEST_SUM}), {-LARGEST_SUM}) AS HUGEINT) AS s{i}"
+        for i, each in enumerate(sums)
+    ]
+    pairs = f"SELECT {', '.join([names, *held])} FROM _rows WHERE {there} GROUP BY {names}"
+    lengths = [(f"sum(s{i} * s{i})", 1) if squares else (f"sum(abs(s{i}))", 2) for i in range(len(counts))]
+    lengths += [("sum(abs(s0))", 2)] if counts else [("count(*)", 2)]
+    # Half octaves: log2 of a square is twice that of the length.
+    bins = [
+        f"CASE WHEN {each} > 0 THEN CAST(floor({times} * log2(CAST({each} AS DOUBLE))) AS BIGINT) END"
+        for each, times in lengths
+    ]
+    listed = ", ".join(f"{each} AS b{i}" for i, each in enumerate(bins))
+    units = f"SELECT {listed} FROM _pairs GROUP BY {UNIT}"
+    parts = [
+        f"SELECT {i} AS which, b{i} AS bin, count(*) AS units FROM _units WHERE b{i} IS NOT NULL GROUP BY b{i}"
+        for i in range(len(bins))
+    ]
+    return _filled(f"{_with({'_pairs': pairs, '_units': units})} {' UNION ALL '.join(parts)}", rows)
+
+
+def totals(rows: exp.Query, *, keys: int, most: int, units: bool, counts: bool) -> exp.Query:
+    """One total over all groups: of q0 (of rows, where it `counts`), or of the groups that `units` are in; no unit adds
+    more than `most`, up or down."""
+    names = [f"k{i}" for i in range(keys)]
+    there = " AND ".join(f"{name} IS NOT NULL" for name in (UNIT, *names))
+    held = "count(*)" if counts else "coalesce(sum(q0), 0)"
+    source = "_rows"
+    if units:
+        source = f"(SELECT DISTINCT {', '.join([UNIT, *names])} FROM _rows WHERE {there}) AS _pairs"
+    each = f"SELECT greatest(least({held}, {most}), {-most}) AS s FROM {source} WHERE {there} GROUP BY {UNIT}"
+    return _filled(f"SELECT coalesce(sum(s), 0) AS s0 FROM ({each}) AS _units", rows)
+
+
+def _filled(text: str, rows: exp.Query) -> exp.Query:
+    """A statement of ours with the rows put in."""
+    tree = sqlglot.parse_one(text, dialect="duckdb")
+    for node in list(tree.find_all(exp.Table)):
+        if node.name == "_rows":
+            node.replace(rows.copy().subquery("_rows"))
+    assert isinstance(tree, exp.Query)
+    return tree

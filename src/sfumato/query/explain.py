@@ -1,0 +1,76 @@
+"""What a query does, in plain words with the numbers used."""
+
+from __future__ import annotations
+
+import textwrap
+from typing import TYPE_CHECKING
+
+from .aggregates import VOTES
+from .finish import told
+
+if TYPE_CHECKING:
+    from .design import Design
+    from .plan import Sql
+
+
+def steps(plan: Sql) -> list[str]:
+    """One line per step."""
+    front, unit = plan.front, plan.unit.column or "row"
+    lines = [f"read the rows: each belongs to one {unit}, through every join and subquery"]
+    lines += _groups(plan)
+    if plan.advises:
+        share = f"{100 * float(plan.advice):.3g} %"
+        lines.append(f"spend {share} of the budget on how much units hold, and choose the limits by it")
+        lines.append(
+            f"weigh every {unit} down to those limits, add up whole numbers exactly, and add {plan.blur.kind} noise"
+        )
+        return [*lines, *_statements(plan)]
+    design = plan.fixed
+    assert design is not None
+    if front.units:
+        lines.append(
+            f"give every {unit} a weight, 1 or less, so that it counts for at most {design.limits}: no row is dropped"
+        )
+    lines += _noise(plan, design)
+    lines += [f"{name}: ± {width:.4g} at 95 %" for name, width in told(plan, 0.05).items()]
+    return [*lines, *_statements(plan)]
+
+
+def _statements(plan: Sql) -> list[str]:
+    """What the engine is asked, word for word."""
+    return [f"run, for {name}:\n{textwrap.indent(text, '      ')}" for name, text in plan.statements().items()]
+
+
+def _groups(plan: Sql) -> list[str]:
+    lines = []
+    for key in plan.front.keys:
+        if key.values is not None:
+            lines.append(f"group by {key.name}: {len(key.values)} public values; those without rows appear, too")
+        elif key.origin is not None:
+            lines.append(f"group by {key.name}: the values of the public table {key.origin[0]}")
+        else:
+            lines.append(f"group by {key.name}: which values there are is private")
+    if plan.fixed is not None and plan.fixed.selects:
+        votes = plan.fixed.votes
+        assert votes is not None
+        least = plan.fixed.threshold * 2.0**-votes.coordinate.bits
+        lines.append(
+            f"show the groups whose noisy number of units reaches {least:.4g}; a group of one unit alone stays out but "
+            f"for probability {float(plan.blur.key_delta):.3g}"
+        )
+    return lines
+
+
+def _noise(plan: Sql, design: Design) -> list[str]:
+    lines = []
+    every = [*design.sums, *([design.votes.coordinate] if design.votes else [])]
+    every += [design.distinct(name) for name in design.questions.distinct]
+    every += [design.counted(name) for name in (*design.questions.ranked, *design.questions.binned)]
+    for each in every:
+        what = "units of each group" if each.measure.name == VOTES else each.measure.title
+        law, step = design.law(each), 2.0 ** (each.exponent - each.bits)
+        lines.append(
+            f"add up {what} (reach {float(each.reach):.4g} for one unit; {100 * float(each.share):.3g} % of "
+            f"the budget) and add {plan.blur.kind} noise of standard deviation {law.std * step:.4g}"
+        )
+    return lines

@@ -1,0 +1,131 @@
+"""Values that meet in a comparison or in the branches of a CASE must be of one type: which, and who is cast to it."""
+
+from __future__ import annotations
+
+import datetime
+from collections.abc import Sequence
+from dataclasses import replace
+
+from sqlglot import exp
+
+from ...kinds import SQL_TYPES, Kind, Type, Typed
+from ...refusal import QueryError
+from .. import trees
+from ..intervals import hull
+from . import dates
+from .operands import MANY, NAMES, Reader, as_real, interval, nothing, reals, shown
+
+CASTS: dict[str, str] = {"real": "DOUBLE", "whole": "BIGINT", "flag": "BOOLEAN", "date": "DATE", "moment": "TIMESTAMP"}
+
+
+def agreed(nodes: Sequence[exp.Expression], read: Reader, *, ordered: bool = False) -> tuple[Type, list[Typed]]:
+    """The operands, all of one type; `ordered` for those that are asked which is larger."""
+    found = [read.read(node) for node in nodes]
+    for node, each in zip(nodes, found, strict=True):
+        if ordered and each.kind.type == "key":
+            instead = f"use CAST({shown(node)} AS BIGINT) or CAST({shown(node)} AS VARCHAR)"
+            raise QueryError("Keys have no order: they are only equal or different.", instead, node)
+    return of_one_type(nodes, found)
+
+
+def of_one_type(nodes: Sequence[exp.Expression], found: Sequence[Typed]) -> tuple[Type, list[Typed]]:
+    """What was read, all of one type.
+
+    Numbers meet as reals unless all are whole. Dates meet timestamps as timestamps; a text that stands in the query is
+    read as a date where it meets one. A key meets anything as text. A NULL is of any type.
+    """
+    types = {each.kind.type for each in found if not nothing(each.kind)}
+    if not types:
+        return found[0].kind.type, [_null(found[0].kind.type) for _ in found]
+    if types <= {"real", "whole"}:
+        whole = types == {"whole"}
+        return ("whole" if whole else "real"), [_number(each, whole=whole) for each in found]
+    if types & {"date", "moment"} and types <= {"date", "moment", "text"}:
+        return _as_dates(nodes, found)
+    if "key" in types and types <= {"key", "text", "whole", "date"}:
+        return "text", [_name(node, each) for node, each in zip(nodes, found, strict=True)]
+    if len(types) == 1 and types <= {"flag", "text"}:
+        (type_,) = types
+        return type_, [_null(type_) if nothing(each.kind) else each for each in found]
+    first = next(each.kind.type for each in found if not nothing(each.kind))
+    at, other = next((n, f) for n, f in zip(nodes, found, strict=True) if f.kind.type != first and not nothing(f.kind))
+    rule = f"{NAMES[first].capitalize()} and {NAMES[other.kind.type]} do not go together."
+    raise QueryError(rule, f"use CAST({shown(at)} AS {CASTS.get(first, 'VARCHAR')})", at)
+
+
+def merged(type_: Type, branches: Sequence[Kind], *, nullable: bool = True) -> Kind:
+    """What is known of a value that is one of the branches'."""
+    some = [each for each in branches if not nothing(each)]
+    if not some:
+        return Kind(type_, values=())
+    values: tuple[object, ...] | None = None
+    if all(each.values is not None for each in some):
+        values = tuple(dict.fromkeys(value for each in some for value in each.values or ()))
+        values = values if len(values) <= MANY else None
+    if type_ not in ("real", "whole"):
+        return Kind(type_, values=values, nullable=nullable)
+    bounds = hull(*(interval(each) for each in some))
+    return Kind(type_, bounds.lower, bounds.upper, values=values, nullable=nullable)
+
+
+def _number(found: Typed, *, whole: bool) -> Typed:
+    if nothing(found.kind):
+        return _null("whole" if whole else "real")
+    if whole or found.kind.type == "real":
+        return found
+    kind = reals(interval(found.kind).floats())
+    listed = None if found.kind.values is None else _floats(found.kind.values)
+    return Typed(as_real(found), replace(kind, values=listed, nullable=found.kind.nullable))
+
+
+def _floats(values: tuple[int, ...]) -> tuple[float, ...]:
+    return tuple(dict.fromkeys(map(float, values)))
+
+
+def _as_dates(nodes: Sequence[exp.Expression], found: Sequence[Typed]) -> tuple[Type, list[Typed]]:
+    read: list[Typed] = []
+    for node, each in zip(nodes, found, strict=True):
+        if each.kind.type != "text" or nothing(each.kind):
+            read.append(each)
+            continue
+        if not isinstance(node, exp.Literal):
+            raise QueryError("A date and text do not go together.", f"use CAST({shown(node)} AS DATE)", node)
+        read.append(date_or_moment(node, node.name))
+    type_: Type = "moment" if any(each.kind.type == "moment" for each in read) else "date"
+    return type_, [_null(type_) if nothing(each.kind) else _date(each, type_) for each in read]
+
+
+def date_or_moment(node: exp.Expression, text: str) -> Typed:
+    """A date that is written in the query, with or without a time."""
+    day = dates.parsed_date(text)
+    if day is not None:
+        return Typed(trees.date(day), Kind("date", values=(day,), nullable=False))
+    moment = dates.parsed_moment(text)
+    if moment is None:
+        raise QueryError("This is no date or timestamp.", "write it as '2024-01-31' or '2024-01-31 12:00:00'", node)
+    return Typed(trees.moment(moment), Kind("moment", values=(moment,), nullable=False))
+
+
+def _date(found: Typed, type_: Type) -> Typed:
+    if found.kind.type == type_:
+        return found
+    listed = found.kind.values
+    values = None if listed is None else tuple(datetime.datetime.combine(each, datetime.time.min) for each in listed)
+    return Typed(trees.cast(found.tree, "TIMESTAMP"), Kind("moment", values=values, nullable=found.kind.nullable))
+
+
+def _name(node: exp.Expression, found: Typed) -> Typed:
+    """As the text of a key. A number that is written in the query is compared as it is written."""
+    if nothing(found.kind):
+        return _null("text")
+    if found.kind.type == "text":
+        return found
+    if found.kind.type == "whole" and found.kind.values is not None and len(found.kind.values) == 1:
+        text = str(found.kind.values[0])
+        return Typed(trees.text(text), Kind("text", values=(text,), nullable=False))
+    return Typed(trees.cast(found.tree, "VARCHAR"), Kind("text", nullable=found.kind.nullable))
+
+
+def _null(type_: Type) -> Typed:
+    sql = SQL_TYPES.get(type_, "VARCHAR")
+    return Typed(trees.null(sql), Kind(type_, values=()))

@@ -1,0 +1,207 @@
+"""Rounding, roots, logarithms, powers and bins. What has no finite result is NULL.
+
+Rounding a real whose interval is known gives a whole number, with its values listed where they are few: they can be
+the public keys of a GROUP BY, as in FLOOR(age / 10) * 10.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable
+from fractions import Fraction
+
+from sqlglot import exp
+
+from ...kinds import Typed
+from ...refusal import QueryError
+from .. import trees
+from ..intervals import LARGEST, Interval, power
+from .operands import MANY, Loose, Reader, Rule, as_real, certain, constant, constant_whole, interval, reals, wholes
+
+ZERO, ONE = Fraction(0), Fraction(1)
+SMALLEST = Fraction(math.ulp(0.0))
+
+
+def sign(node: exp.Sign, read: Reader) -> Typed:
+    found = read.number(node.this)
+    bounds = interval(found.kind)
+    low, high = (0 if bounds.holds_no_less(0) else -1), (0 if (-bounds).holds_no_less(0) else 1)
+    return Typed(trees.cast(exp.Sign(this=found.tree), "BIGINT"), wholes(Interval(Fraction(low), Fraction(high))))
+
+
+def floor(node: exp.Floor, read: Reader) -> Typed:
+    _no_more(node, "decimals", "to")
+    return cut(read.number(node.this), lambda tree: exp.Floor(this=tree), math.floor)
+
+
+def ceil(node: exp.Ceil, read: Reader) -> Typed:
+    _no_more(node, "decimals", "to")
+    return cut(read.number(node.this), lambda tree: exp.Ceil(this=tree), math.ceil)
+
+
+def trunc(node: exp.Trunc, read: Reader) -> Typed:
+    _no_more(node, "decimals")
+    return cut(read.number(node.this), lambda tree: trees.function("TRUNC", tree), math.trunc)
+
+
+def rounded(node: exp.Round, read: Reader) -> Typed:
+    """Half away from 0. ROUND(x, -1) rounds to tens."""
+    _no_more(node, "truncate", "casts_non_integer_decimals")
+    found = read.number(node.this)
+    given = node.args.get("decimals")
+    places = 0 if given is None else constant_whole(given, "The number of decimals", "ROUND(x, 2)", -15, 15)
+    scale = 10 ** abs(places)
+    if found.kind.type == "whole" and places >= 0:
+        return found
+    digits = exp.Literal.number(places)
+    if places > 0:
+        # The engine computes round(x * scale) / scale: three monotone steps, the outer two rounded to floats. An x so
+        # large that x * scale overflows stays as it is.
+        times = interval(found.kind).monotone(lambda x: x * scale).floats()
+        bounds = times.monotone(lambda x: _half_away(x) / scale).floats()
+        tree: exp.Expression = exp.Round(this=found.tree, decimals=digits)
+        return Typed(tree if bounds.bounded else trees.finite(tree), reals(bounds))
+    if found.kind.type == "whole":
+        near = _to_multiple(scale)
+        if certain(found.kind).monotone(near).int64:
+            tree = exp.Round(this=found.tree, decimals=digits)
+            return Typed(tree, wholes(interval(found.kind).monotone(near), step=scale))
+        found = Typed(as_real(found), reals(interval(found.kind).floats()))
+    return cut(found, lambda tree: exp.Round(this=tree, decimals=digits), _to_multiple(scale, floats=True), scale)
+
+
+def root(node: exp.Sqrt, read: Reader) -> Typed:
+    """NULL for negative numbers."""
+    found = read.number(node.this)
+    bounds = interval(found.kind).within(ZERO, None)
+    tree = exp.Sqrt(this=_only(found, exp.GTE))
+    high = None if bounds.upper is None else max(bounds.upper, ZERO)
+    return Typed(tree, reals(Interval(ZERO, high).library(math.sqrt)))
+
+
+def logarithm(node: exp.Expression, read: Reader) -> Typed:
+    """LN, LOG (to base 10), LOG(base, x), LOG10 and LOG2; NULL for what is not positive."""
+    if isinstance(node, exp.Ln):
+        return _log(read.number(node.this), "LN", math.log)
+    if node.args.get("expression") is None:
+        return _log(read.number(node.this), "LOG10", math.log10)
+    base = constant(node.this, "The base of a logarithm", "LOG(2, x)")
+    if float(base) <= 0 or float(base) == 1:
+        raise QueryError("The base of a logarithm is positive and not 1.", "write LOG(2, x)", node)
+    found = read.number(node.expression)
+    if base in (2, 10):
+        return _log(found, f"LOG{base}", math.log2 if base == 2 else math.log10)
+    natural, divisor = _log(found, "LN", math.log), Fraction(math.log(float(base)))
+    bounds = interval(natural.kind).over(Interval(divisor, divisor)).floats()
+    return Typed(trees.divided(natural.tree, trees.real(divisor)), reals(bounds))
+
+
+def exponential(node: exp.Exp, read: Reader) -> Typed:
+    found = read.number(node.this)
+    bounds = certain(found.kind).library(math.exp)
+    kind = reals(Interval(max(bounds.lower or ZERO, ZERO), bounds.upper))
+    tree = exp.Exp(this=as_real(found))
+    return Typed(tree if bounds.upper is not None else trees.finite(tree), kind)
+
+
+def to_power(node: exp.Pow, read: Reader) -> Typed:
+    """Always a real; NULL where there is no finite real result."""
+    base, exponent = read.number(node.this), read.number(node.expression)
+    bounds = power(interval(base.kind), interval(exponent.kind))
+    tree = exp.Pow(this=as_real(base), expression=as_real(exponent))
+    return Typed(tree if bounds.bounded else trees.finite(tree), reals(bounds))
+
+
+def bucket(node: exp.WidthBucket, read: Reader) -> Typed:
+    """WIDTH_BUCKET(x, low, high, n): 1 to n for n equal bins of [low, high), 0 below, n + 1 from high on."""
+    example = "WIDTH_BUCKET(x, 0, 100, 10)"
+    ends = [node.args.get(each) for each in ("min_value", "max_value", "num_buckets")]
+    if any(each is None for each in ends):
+        raise QueryError("WIDTH_BUCKET needs a number, two ends and a number of bins.", f"write {example}", node)
+    low, high = (constant(each, "An end of the bins", example) for each in ends[:2] if each is not None)
+    bins = constant_whole(ends[2], "The number of bins", example, 1, MANY - 2)  # type: ignore[arg-type]
+    if not float(low) < float(high):
+        raise QueryError("The lower end of the bins is not below the upper.", f"write {example}", node)
+    found = read.number(node.this)
+    low_tree, width = trees.real(low), trees.real(Fraction(float(high)) - Fraction(float(low)))
+    share = trees.divided(trees.binary(exp.Sub, as_real(found), low_tree.copy()), width)
+    place = trees.try_cast(exp.Floor(this=trees.binary(exp.Mul, share, trees.real(bins))), "BIGINT")
+    # The share of an x just below high may round to 1: LEAST keeps it in the last bin. x is not NULL in this branch.
+    inside = exp.Least(
+        this=trees.whole(bins), expressions=[trees.binary(exp.Add, trees.whole(1), place)], ignore_nulls=True
+    )
+    x, end = as_real(found), trees.real(high)
+    tree = trees.cases(
+        [
+            (trees.binary(exp.LT, x.copy(), low_tree), trees.whole(0)),
+            (trees.binary(exp.LT, x.copy(), end), inside),
+            (trees.binary(exp.GTE, x.copy(), end.copy()), trees.whole(bins + 1)),
+        ]
+    )
+    return Typed(tree, wholes(Interval(ZERO, Fraction(bins + 1))))
+
+
+def cut(
+    found: Typed,
+    build: Callable[[exp.Expression], exp.Expression],
+    image: Callable[[Fraction], int | Fraction],
+    step: int = 1,
+) -> Typed:
+    """A real cut to whole numbers: BIGINT where they fit, else still a real. `image` never falls."""
+    if found.kind.type == "whole":
+        return found
+    loose = isinstance(found, Loose)
+    bounds = interval(found.kind).monotone(image)
+    if bounds.int64:
+        return Typed(trees.try_cast(build(found.tree), "BIGINT"), wholes(bounds, step=step))
+    tree = build(found.tree)
+    return Typed(trees.finite(tree) if loose or step > 1 else tree, reals(bounds.floats()))
+
+
+def _log(found: Typed, name: str, compute: Callable[[float], float]) -> Typed:
+    """All positive floats have logarithms of modest size, so the result is finite and bounded."""
+    tree = trees.function(name, _only(found, exp.GT))
+    within = interval(found.kind).within(SMALLEST, LARGEST)
+    assert within.lower is not None and within.upper is not None
+    if within.lower > within.upper:  # never positive: always NULL
+        within = Interval(ONE, ONE)
+    return Typed(tree, reals(within.library(compute)))
+
+
+def _only(found: Typed, comparison: type[exp.Expression]) -> exp.Expression:
+    """The number as a real, NULL where it does not compare with 0 as it must."""
+    bounds = certain(found.kind)
+    tree = as_real(found)
+    strict = comparison is exp.GT
+    if bounds.lower is not None and (bounds.lower > 0 or (not strict and bounds.lower >= 0)):
+        return tree
+    return trees.when(trees.binary(comparison, tree.copy(), trees.real(0.0)), tree)
+
+
+def _half_away(number: Fraction) -> Fraction:
+    return Fraction(math.floor(abs(number) + Fraction(1, 2))) * (1 if number >= 0 else -1)
+
+
+def _to_multiple(step: int, *, floats: bool = False) -> Callable[[Fraction], Fraction]:
+    """To the nearest multiple; the engine divides reals by the step first, and rounds that to a float."""
+    return lambda number: _half_away(Fraction(float(number / step)) if floats else number / step) * step
+
+
+def _no_more(node: exp.Expression, *names: str) -> None:
+    if any(node.args.get(each) is not None for each in names):
+        raise QueryError(f"{node.sql_name()} takes one number here.", "use ROUND(x, decimals)", node)  # type: ignore[attr-defined]
+
+
+RULES: dict[type[exp.Expression], Rule] = {
+    exp.Sign: sign,
+    exp.Floor: floor,
+    exp.Ceil: ceil,
+    exp.Trunc: trunc,
+    exp.Round: rounded,
+    exp.Sqrt: root,
+    exp.Ln: logarithm,
+    exp.Log: logarithm,
+    exp.Exp: exponential,
+    exp.Pow: to_power,
+    exp.WidthBucket: bucket,
+}

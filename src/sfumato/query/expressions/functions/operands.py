@@ -1,0 +1,223 @@
+"""How a rule reads the operands of its node, and says what it knows of the result."""
+
+from __future__ import annotations
+
+import decimal
+from collections.abc import Callable, Iterable, Mapping
+from dataclasses import dataclass, field
+from fractions import Fraction
+from typing import Any
+
+from sqlglot import exp
+
+from ...kinds import Kind, Type, Typed
+from ...refusal import QueryError
+from ...relation import Scope
+from .. import trees
+from ..intervals import INT64, Interval
+
+MANY = 1000
+"""Up to so many values are listed as public keys."""
+DEEPEST = 100
+LARGEST_TREE = 20_000
+
+NAMES: dict[str, str] = {
+    "real": "a number",
+    "whole": "a whole number",
+    "flag": "a condition",
+    "text": "text",
+    "key": "a key",
+    "date": "a date",
+    "moment": "a timestamp",
+    "span": "an interval",
+}
+
+
+@dataclass(frozen=True)
+class Loose(Typed):
+    """Arithmetic on reals that may have overflowed. Whatever reads it for more than + - * / makes it NULL there."""
+
+
+@dataclass
+class Reader:
+    """Reads operands within one scope. Rules get it as their second argument."""
+
+    scope: Scope
+    rule: Callable[[exp.Expression], Rule]
+    depth: int = field(default=0)
+
+    def loose(self, node: exp.Expression) -> Typed:
+        """The operand, its overflow not yet caught: for + - * / alone."""
+        if self.depth >= DEEPEST:
+            raise QueryError("The expression is nested too deeply.", "compute a part of it in a subquery first", node)
+        self.depth += 1
+        found = self.rule(node)(node, self)
+        self.depth -= 1
+        if sum(1 for _ in found.tree.walk()) > LARGEST_TREE:
+            raise QueryError("The expression is too long.", "compute a part of it in a subquery first", node)
+        return found
+
+    def read(self, node: exp.Expression) -> Typed:
+        """The operand, finite or NULL."""
+        return settled(self.loose(node))
+
+    def number(self, node: exp.Expression, *, loose: bool = False) -> Typed:
+        return as_number(self.loose(node) if loose else self.read(node), node)
+
+    def flag(self, node: exp.Expression) -> Typed:
+        found = self.read(node)
+        if nothing(found.kind):
+            return Typed(trees.null("BOOLEAN"), Kind("flag", values=()))
+        if found.kind.type != "flag":
+            rule = f"A condition is needed here, and this is {NAMES[found.kind.type]}."
+            raise QueryError(rule, f"compare it with something, such as {shown(node)} IS NOT NULL", node)
+        return found
+
+    def text(self, node: exp.Expression) -> Typed:
+        return as_text(self.read(node), node)
+
+    def time(self, node: exp.Expression) -> Typed:
+        """A date or a moment."""
+        found = self.read(node)
+        if nothing(found.kind):
+            return Typed(trees.null("DATE"), Kind("date", values=()))
+        if found.kind.type not in ("date", "moment"):
+            rule = f"A date or timestamp is needed here, and this is {NAMES[found.kind.type]}."
+            raise QueryError(rule, f"use CAST({shown(node)} AS DATE)", node)
+        return found
+
+
+Rule = Callable[[Any, Reader], Typed]
+Rules = Mapping[type[exp.Expression], Rule]
+
+
+def settled(found: Typed) -> Typed:
+    return Typed(trees.finite(found.tree), found.kind) if isinstance(found, Loose) else found
+
+
+def as_number(found: Typed, node: exp.Expression) -> Typed:
+    if found.kind.numeric:
+        return found
+    cast = "INT" if found.kind.type == "flag" else "BIGINT" if found.kind.type == "key" else "DOUBLE"
+    instead = f"CAST({shown(node)} AS {cast})"
+    if found.kind.type in ("date", "moment", "span"):
+        instead = f"a number made of it, such as DATE_DIFF('day', DATE '2020-01-01', {shown(node)})"
+    raise QueryError(f"A number is needed here, and this is {NAMES[found.kind.type]}.", f"use {instead}", node)
+
+
+def as_text(found: Typed, node: exp.Expression) -> Typed:
+    """Text; a key is read as text."""
+    if nothing(found.kind):
+        return Typed(trees.null("VARCHAR"), Kind("text", values=()))
+    if found.kind.type == "key":
+        return Typed(trees.cast(found.tree, "VARCHAR"), Kind("text"))
+    if found.kind.type != "text":
+        rule = f"Text is needed here, and this is {NAMES[found.kind.type]}."
+        raise QueryError(rule, f"use CAST({shown(node)} AS VARCHAR)", node)
+    return found
+
+
+def shown(node: exp.Expression) -> str:
+    """The expression as text for a message, if short."""
+    text = node.sql(dialect="duckdb")
+    return text if len(text) <= 60 else "..."
+
+
+def nothing(kind: Kind) -> bool:
+    """Can it only be NULL?"""
+    return kind.values == ()
+
+
+def interval(kind: Kind) -> Interval:
+    """Where its values lie in the engine: declared bounds of reals are rounded to floats there."""
+    bounds = Interval(kind.lower, kind.upper)
+    return bounds.and_floats() if kind.type == "real" else bounds
+
+
+def certain(kind: Kind) -> Interval:
+    """The same, with the limits of the engine's type where a whole has no others."""
+    bounds = interval(kind)
+    return bounds.within(Fraction(INT64[0]), Fraction(INT64[1])) if kind.type == "whole" else bounds
+
+
+def wholes(bounds: Interval, values: Iterable[int] | None = None, step: int = 1) -> Kind:
+    """A whole kind, its values listed where they are few: those given, or all multiples of the step."""
+    listed = None if values is None else tuple(sorted(set(values)))
+    if listed is None and bounds.lower is not None and bounds.upper is not None:
+        first, last = -(-bounds.lower // step), bounds.upper // step
+        if last - first < MANY:
+            listed = tuple(step * each for each in range(int(first), int(last) + 1))
+    if listed is not None and len(listed) > MANY:
+        listed = None
+    if listed:
+        bounds = Interval(Fraction(listed[0]), Fraction(listed[-1]))
+    return Kind("whole", bounds.lower, bounds.upper, values=listed)
+
+
+def reals(bounds: Interval) -> Kind:
+    return Kind("real", bounds.lower, bounds.upper)
+
+
+def flags(*operands: Kind) -> Kind:
+    """True or false; NULL only where an operand is, if the operands are given."""
+    nullable = not operands or any(each.nullable for each in operands)
+    return Kind("flag", values=(False, True), nullable=nullable)
+
+
+def never_null() -> Kind:
+    return Kind("flag", values=(False, True), nullable=False)
+
+
+def as_real(found: Typed) -> exp.Expression:
+    if found.kind.type == "whole" and found.kind.values and len(found.kind.values) == 1 and not found.kind.nullable:
+        return trees.real(found.kind.values[0])
+    return trees.cast(found.tree, "DOUBLE") if found.kind.type == "whole" else found.tree
+
+
+def typed_null(type_: Type, sql: str) -> Typed:
+    return Typed(trees.null(sql), Kind(type_, values=()))
+
+
+def constant(node: exp.Expression, what: str, example: str) -> Fraction:
+    """A number that stands in the query itself."""
+    inner = node
+    sign = 1
+    while isinstance(inner, (exp.Paren, exp.Neg)):
+        sign = -sign if isinstance(inner, exp.Neg) else sign
+        inner = inner.this
+    if not isinstance(inner, exp.Literal) or inner.is_string:
+        raise QueryError(f"{what} must be a number in the query, not one from the data.", f"write {example}", node)
+    return sign * literal_number(inner)
+
+
+def constant_whole(node: exp.Expression, what: str, example: str, least: int, most: int) -> int:
+    found = constant(node, what, example)
+    if found.denominator != 1 or not least <= found <= most:
+        raise QueryError(f"{what} must be a whole number from {least} to {most}.", f"write {example}", node)
+    return int(found)
+
+
+def constant_text(node: exp.Expression, what: str, example: str, most: int = 1000) -> str:
+    if not isinstance(node, exp.Literal) or not node.is_string:
+        raise QueryError(f"{what} must be a text in the query, not one from the data.", f"write {example}", node)
+    if len(node.name) > most:
+        raise QueryError(f"{what} has more than {most} characters.", "use a shorter one", node)
+    return written_text(node)
+
+
+def written_text(node: exp.Literal) -> str:
+    """A text that stands in the query."""
+    if "\0" in node.name:  # some engines take it for the end of the statement
+        raise QueryError("A text holds the character number 0.", "leave it out", node)
+    return node.name
+
+
+def literal_number(node: exp.Literal) -> Fraction:
+    """Exactly the number that is written."""
+    try:
+        read = decimal.Decimal(node.name)
+    except decimal.InvalidOperation:
+        raise QueryError("This is not a number that can be read.", "write it in decimal digits", node) from None
+    if not read.is_finite() or (read and abs(read.adjusted()) > 300) or len(node.name) > 400:
+        raise QueryError("The number is too large or too small.", "use one between 1e-300 and 1e300", node)
+    return Fraction(read)

@@ -1,0 +1,156 @@
+"""From the text of a query to its parts: what the engine must give, and what is done with it afterwards."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from fractions import Fraction
+from functools import cached_property
+from typing import Any
+
+import sqlglot
+from sqlglot import exp
+from sqlglot.errors import SqlglotError
+
+from ..schema import Schema
+from ..units import Unit
+from .aggregates import VOTES, Aggregate, Interval, Ranked, Statistic
+from .keys import Key, keys_of, within
+from .kinds import Kind, Typed
+from .outermost import Outermost, take_apart
+from .refusal import QueryError
+from .relations.bases import steady
+from .relations.reading import Reading, base_tables, reading
+from .relations.rows_of import with_ctes
+
+
+@dataclass(frozen=True)
+class Front:
+    """A query, read and understood. No data was touched."""
+
+    outermost: Outermost
+    keys: tuple[Key, ...]
+
+    @property
+    def aggregates(self) -> Mapping[str, Aggregate]:
+        return self.outermost.aggregates
+
+    @property
+    def reading(self) -> Reading:
+        return self.outermost.reading
+
+    @property
+    def selects(self) -> bool:
+        """Are groups chosen privately?"""
+        return any(not key.known for key in self.keys)
+
+    @property
+    def units(self) -> bool:
+        """May a unit have several rows, so that its contribution must be bounded?"""
+        return self.reading.unit is not None
+
+    def rows(self, columns: Mapping[str, Typed]) -> exp.Query:
+        """The rows with their unit, keys k0, k1, ... and these columns; only rows of groups that are given."""
+        keys = {}
+        for i, key in enumerate(self.keys):
+            keys[f"k{i}"] = Typed(steady(key.typed.tree, key.typed.kind), key.typed.kind)
+        shown = {**keys, **columns}
+        if not shown and not self.units:  # a SELECT has a column, also where rows are only counted
+            shown = {"_row": Typed(exp.Literal.number(1), Kind("whole"))}
+        tree = self.reading.project(shown).tree
+        tests = [
+            within(f"k{i}", key, key.values)
+            for i, key in enumerate(self.keys)
+            if key.values is not None and key.values != key.typed.kind.values
+        ]
+        if not tests:
+            return tree
+        return exp.select("*").from_(tree.subquery("_all")).where(*tests)
+
+    def reaches(self, asked: Mapping[str, Any]) -> dict[str, Fraction]:
+        """Reaches by measure, from those by name of an output."""
+        found: dict[str, Fraction] = {}
+        for name, reach in asked.items():
+            texts = self.outermost.aliases.get(name.lower(), ())
+            made = [self.aggregates[text] for text in texts]
+            sums = [
+                each
+                for one in made
+                if isinstance(one, Statistic)
+                for each in one.measures
+                if not each.whole or each.largest != 1
+            ]
+            if not sums:
+                raise QueryError(
+                    f"reach names {name!r}, which is no sum of this query.", "name a column with SUM or AVG"
+                )
+            found |= {each.name: Fraction(reach) for each in sums}
+        return found
+
+    def by_question(self, weights: Mapping[str, Any]) -> dict[str, Fraction]:
+        """Weights by question, from those by name of an output; a question may also be named itself."""
+        found: dict[str, Fraction] = {}
+        for name, weight in weights.items():
+            for each in self.questions_of(name) or (name,):
+                found[each] = max(found.get(each, Fraction(0)), Fraction(weight))
+        return found
+
+    def questions_of(self, name: str) -> tuple[str, ...]:
+        """The questions that an output is made of."""
+        found: list[str] = []
+        for text in self.outermost.aliases.get(name.lower(), ()):
+            each = self.aggregates[text]
+            if isinstance(each, Statistic):
+                found += [measure.name for measure in each.measures] + [VOTES] * each.counts_units
+            else:
+                found.append(each.tree if isinstance(each, Ranked) else text)
+        return tuple(found)
+
+    @cached_property
+    def titles(self) -> tuple[str, ...]:
+        return tuple(name for name, _ in self.outermost.outputs)
+
+
+def front(
+    text: str, schema: Schema, unit: Unit, *, bounds: Mapping[str, Interval], keys: Mapping[str, Any], noise: str
+) -> Front:
+    """Read a query. What cannot be answered privately is refused, with the clause underlined."""
+    tree = parsed(text)
+    try:
+        query, tables = with_ctes(tree, base_tables(schema, unit), unit)
+        if not isinstance(query, exp.Select):
+            raise QueryError(
+                "Only a SELECT with aggregates is answered.",
+                "aggregate over the union: SELECT ... FROM (SELECT ... UNION ALL SELECT ...)",
+                query,
+            )
+        read = reading(query, tables, unit)
+        if not read.private:
+            raise QueryError(
+                "The query reads public tables only: it needs no privacy.", "run it on the tables themselves", query
+            )
+        outermost = take_apart(query, read, bounds=bounds, noise=noise)
+        return Front(outermost, keys_of(outermost.keys, keys))
+    except QueryError as problem:
+        raise problem.within(text) from None
+
+
+def parsed(text: str) -> exp.Query:
+    """One SELECT."""
+    try:
+        trees = [tree for tree in sqlglot.parse(text, dialect="duckdb") if tree is not None]
+    except SqlglotError as problem:
+        found = getattr(problem, "errors", None) or [{}]
+        where = f" at line {found[0]['line']}, column {found[0]['col']}" if "line" in found[0] else ""
+        raise QueryError(
+            f"This is not SQL{where}: {found[0].get('description', 'it cannot be read')}.", "see docs/sql.md"
+        ) from None
+    except RecursionError:
+        raise QueryError("The query is nested too deeply.", "use fewer levels of brackets") from None
+    if len(trees) != 1:
+        raise QueryError(f"One query at a time is answered, and there are {len(trees)}.", "ask them one by one")
+    if not isinstance(trees[0], exp.Query):
+        raise QueryError("Only SELECT reads data here.", "write SELECT ... FROM ...", trees[0])
+    for node in trees[0].walk():
+        node.comments = None  # they are no part of the text that tells expressions apart
+    return trees[0]

@@ -1,0 +1,78 @@
+"""What is publicly known of an expression's values: their type, interval and possible values. Nothing is read."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from fractions import Fraction
+from typing import Any, Literal
+
+from sqlglot import exp
+
+from ..schema import Column
+
+Type = Literal["real", "whole", "flag", "text", "key", "date", "moment", "span"]
+
+SQL_TYPES: dict[str, str] = {
+    "real": "DOUBLE",
+    "whole": "BIGINT",
+    "flag": "BOOLEAN",
+    "text": "VARCHAR",
+    "date": "DATE",
+    "moment": "TIMESTAMP",
+}
+
+
+@dataclass(frozen=True)
+class Kind:
+    """The static type of an expression over private rows.
+
+    type     real (DOUBLE, never NaN), whole (BIGINT), flag, text, key (whatever the source holds: only compared for
+             equality, counted and grouped by), date, moment (a timestamp), span (a number of days, months, ...)
+    lower    the interval that values lie in, where one is known; of dates in days, of moments in microseconds, since
+    upper    1970-01-01
+    values   all the values it can take, where these are public (a category, a flag, a CASE over constants)
+    origin   (table, column) of a public table that holds all its values
+    unit     is this the very column that names the unit?
+    nullable might it be NULL?
+    """
+
+    type: Type
+    lower: Fraction | None = None
+    upper: Fraction | None = None
+    values: tuple[Any, ...] | None = None
+    origin: tuple[str, str] | None = None
+    unit: bool = False
+    nullable: bool = True
+
+    @property
+    def numeric(self) -> bool:
+        return self.type in ("real", "whole")
+
+    @property
+    def bounded(self) -> bool:
+        return self.lower is not None and self.upper is not None
+
+
+def of_column(column: Column, *, unit: bool = False) -> Kind:
+    """What the schema says of a column."""
+    nullable = column.drops_nulls
+    if column.type == "category":
+        whole = type(column.categories[0]) is int
+        low, high = (Fraction(f(column.categories)) if whole else None for f in (min, max))
+        values = tuple(column.categories)
+        return Kind("whole" if whole else "text", low, high, values, unit=unit, nullable=nullable)
+    if column.type == "flag":
+        return Kind("flag", values=(False, True), nullable=nullable)
+    if column.type == "key":
+        return Kind("key", unit=unit)
+    if column.type in ("date", "moment"):
+        return Kind(column.type, column.lower, column.upper)
+    return Kind(column.type, column.lower, column.upper, nullable=nullable)
+
+
+@dataclass(frozen=True)
+class Typed:
+    """An engine expression that never raises, whatever a row holds, and what is known of its values."""
+
+    tree: exp.Expression
+    kind: Kind

@@ -1,0 +1,376 @@
+"""The outermost SELECT: groups, aggregates, and what is done with them after they are released."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass, field
+from fractions import Fraction
+from typing import Any
+
+from sqlglot import exp
+
+from .. import times
+from . import aggregates
+from .aggregates import Aggregate, Argument, Interval
+from .kinds import Kind, Typed
+from .refusal import QueryError
+from .relation import Scope
+from .relations.reading import Reading
+
+_HISTOGRAM, _MEAN = "HISTOGRAM", ("MEAN", "AVERAGE")
+_SPREADS: dict[type[exp.Expression], tuple[bool, bool]] = {  # sample?, root?
+    exp.Variance: (True, False),
+    exp.VariancePop: (False, False),
+    exp.Stddev: (True, True),
+    exp.StddevSamp: (True, True),
+    exp.StddevPop: (False, True),
+}
+_PAIRED: dict[type[exp.Expression], str] = {exp.CovarSamp: "sample", exp.CovarPop: "population", exp.Corr: "corr"}
+_KNOWN = (
+    "COUNT, COUNT(DISTINCT), COUNT_IF, SUM, AVG, VARIANCE, STDDEV, MIN, MAX, MEDIAN, QUANTILE, HISTOGRAM, COVAR_POP, "
+    "COVAR_SAMP, CORR"
+)
+
+
+@dataclass(frozen=True)
+class Outermost:
+    """A query taken apart.
+
+    keys        what it groups by, by name
+    aggregates  by their text
+    outputs     (name, expression over keys and aggregates)
+    """
+
+    reading: Reading
+    keys: Mapping[str, Typed]
+    aggregates: Mapping[str, Aggregate]
+    outputs: tuple[tuple[str, exp.Expression], ...]
+    select: exp.Select
+    named: Mapping[str, str]
+    """By the text of a key's expression: its name."""
+    aliases: Mapping[str, tuple[str, ...]]
+    """By name of an output: the texts of its aggregates."""
+
+
+@dataclass
+class _Taking:
+    """One pass over the outermost SELECT."""
+
+    reading: Reading
+    bounds: Mapping[str, Interval]
+    noise: str
+    keys: dict[str, Typed] = field(default_factory=dict)
+    named: dict[str, str] = field(default_factory=dict)
+    found: dict[str, Aggregate] = field(default_factory=dict)
+    summed: set[str] = field(default_factory=set)
+    used: set[str] = field(default_factory=set)  # bounds that were asked for
+
+    @property
+    def scope(self) -> Scope:
+        return self.reading.scope
+
+    def groups(self, select: exp.Select, outputs: Mapping[str, exp.Expression]) -> None:
+        group = select.args.get("group")
+        if group is None:
+            return
+        several = any(isinstance(each, exp.Rollup | exp.Cube | exp.GroupingSets) for each in group.expressions)
+        if several or any(group.args.get(each) for each in ("rollup", "cube", "grouping_sets", "totals")):
+            raise QueryError(
+                "ROLLUP, CUBE and GROUPING SETS ask several questions at once.", "ask one query each", group
+            )
+        asked = list(group.expressions)
+        if group.args.get("all"):
+            asked = [each for each in outputs.values() if not list(_aggregates(each))]
+        for node in asked:
+            meant = self._meant(node, select, outputs)
+            if list(_aggregates(meant)):
+                raise QueryError("A query cannot group by an aggregate.", "group by columns of the tables", node)
+            typed = self.reading.translate(meant)
+            if typed.kind.unit:
+                raise QueryError(
+                    "Each group would be one unit, so the answer would be about single units.",
+                    "aggregate over many units; what is computed per unit goes into a subquery with GROUP BY on it",
+                    node,
+                )
+            name = next((name for name, each in outputs.items() if text_of(each) == text_of(meant)), None)
+            name = name or (meant.name.lower() if isinstance(meant, exp.Column) else f"group {len(self.keys) + 1}")
+            self.keys[name] = typed
+            self.named[text_of(meant)] = name
+
+    def _meant(self, node: exp.Expression, select: exp.Select, outputs: Mapping[str, exp.Expression]) -> exp.Expression:
+        """GROUP BY may name a position or an alias of the SELECT list."""
+        if isinstance(node, exp.Literal) and not node.is_string:
+            place = int(node.name) if node.name.isdigit() else 0
+            if not 1 <= place <= len(select.expressions):
+                raise QueryError(f"There is no column {node.name} in the SELECT list.", "name the column", node)
+            return select.expressions[place - 1].unalias()
+        if isinstance(node, exp.Column) and not node.table:
+            name = node.name.lower()
+            columns = {each for relation in self.scope.sources.values() for each in relation.columns}
+            if name not in columns and name in outputs:
+                return outputs[name]
+        return node
+
+    def aggregate(self, node: exp.Expression, alias: str) -> None:
+        text = text_of(node)
+        if text not in self.found:
+            self.found[text] = self._made(node, alias)
+
+    def _made(self, node: exp.Expression, alias: str) -> Aggregate:
+        condition: exp.Expression | None = None
+        whole = node
+        if isinstance(node, exp.Filter):
+            condition = self.reading.condition(node.expression.this)
+            node = node.this
+        if isinstance(node, exp.WithinGroup):
+            ordered = node.expression.expressions[0]
+            return self._quantiles(
+                whole, ordered.this, node.this.this, condition, alias, desc=bool(ordered.args.get("desc"))
+            )
+        if isinstance(node, exp.Anonymous):
+            return self._named_function(node, whole, condition, alias)
+        if isinstance(node, exp.Count):
+            return self._count(node, condition)
+        if isinstance(node, exp.CountIf):
+            truth = self.reading.translate(node.this)
+            if truth.kind.type != "flag":
+                raise QueryError("COUNT_IF counts the rows that a condition holds for.", "write a condition", node)
+            return aggregates.count(aggregates.counted(aggregates.kept(truth.tree, condition), text_of(whole)))
+        if isinstance(node.this, exp.Distinct):
+            raise QueryError(
+                f"{node.key.upper()}(DISTINCT ...) has no bound on how far one unit moves it.",
+                "use a subquery that makes the values distinct per unit, or COUNT(DISTINCT ...)",
+                node,
+            )
+        if isinstance(node, exp.Sum):
+            x = self._argument(node.this, condition, alias)
+            return aggregates.total(x, self._centre(x))
+        if isinstance(node, exp.Avg):
+            x = self._argument(node.this, condition, alias)
+            return aggregates.mean(x, self._centre(x))
+        if type(node) in _SPREADS:
+            sample, root = _SPREADS[type(node)]
+            x = self._argument(node.this, condition, alias)
+            return aggregates.spread(x, self._centre(x), sample=sample, root=root)
+        if type(node) in _PAIRED:
+            return self._paired(node, condition, alias)
+        if isinstance(node, exp.Min | exp.Max):
+            end = -1 if isinstance(node, exp.Min) else 1
+            return self._ranked(whole, node.this, (float(end > 0),), condition, alias, listed=False, end=end)
+        if isinstance(node, exp.Median):
+            return self._ranked(whole, node.this, (0.5,), condition, alias, listed=False, end=0)
+        if isinstance(node, exp.Quantile | exp.ApproxQuantile):
+            return self._quantiles(whole, node.this, node.args["quantile"], condition, alias)
+        if isinstance(node, exp.PercentileCont | exp.PercentileDisc) and node.expression is not None:
+            return self._quantiles(whole, node.this, node.expression, condition, alias)
+        name = node.sql_name() if isinstance(node, exp.Func) else "This"
+        raise QueryError(f"{name} is not an aggregate that can be blurred.", f"use one of {_KNOWN}", whole)
+
+    def _named_function(
+        self, node: exp.Anonymous, whole: exp.Expression, condition: exp.Expression | None, alias: str
+    ) -> Aggregate:
+        if node.name.upper() in _MEAN and len(node.expressions) == 1:
+            x = self._argument(node.expressions[0], condition, alias)
+            return aggregates.mean(x, self._centre(x))
+        if len(node.expressions) != 2 or not isinstance(node.expressions[1], exp.Array):
+            raise QueryError(
+                "A histogram needs edges that do not come from the data.", "write HISTOGRAM(x, [0, 10, 20])", whole
+            )
+        values = self.reading.translate(node.expressions[0])
+        edges = tuple(_edge(each, values.kind) for each in node.expressions[1].expressions)
+        return aggregates.binned(Typed(aggregates.kept(values.tree, condition), values.kind), edges, whole)
+
+    def _count(self, node: exp.Count, condition: exp.Expression | None) -> Aggregate:
+        if isinstance(node.this, exp.Distinct):
+            if len(node.this.expressions) != 1:
+                raise QueryError("COUNT(DISTINCT) takes one column.", "concatenate the columns", node)
+            x = self.reading.translate(node.this.expressions[0])
+            if x.kind.unit and condition is None:
+                return aggregates.units()
+            if x.kind.unit:
+                raise QueryError(
+                    "Units are counted over the rows of a group, which a FILTER would split.",
+                    "use WHERE, or GROUP BY the condition",
+                    node,
+                )
+            return aggregates.DistinctValues(aggregates.kept(x.tree, condition), text_of(node))
+        if node.this is None or isinstance(node.this, exp.Star):
+            if condition is None:
+                return aggregates.rows()
+            # COUNT(x) counts what is not NULL, and its name is the text of x: the name here must be another.
+            return aggregates.count(aggregates.counted(condition, f"{condition.sql('duckdb')} true"))
+        x = self.reading.translate(node.this)
+        if not x.kind.nullable and condition is None:
+            return aggregates.rows()
+        tree = aggregates.kept(x.tree, condition)
+        there = exp.Not(this=exp.Is(this=exp.paren(tree), expression=exp.Null()))
+        return aggregates.count(aggregates.counted(there, tree.sql("duckdb")))
+
+    def _argument(self, node: exp.Expression, condition: exp.Expression | None, alias: str) -> Argument:
+        x = self.reading.translate(node)
+        if x.kind.type == "flag":
+            whole = exp.cast(x.tree, "BIGINT")
+            x = Typed(whole, Kind("whole", Fraction(0), Fraction(1), nullable=x.kind.nullable))
+        if not x.kind.numeric:
+            raise QueryError(f"Numbers are added up, and this is of type {x.kind.type}.", "use COUNT, or CAST it", node)
+        given = self._bounds(node, alias)
+        low, high = aggregates.interval_of(x.kind, given, node, alias)
+        tree = aggregates.kept(x.tree, condition)
+        nullable = x.kind.nullable or condition is not None
+        # Rounding may lead a step out of the interval: weights see to that, and rows without weights are clamped.
+        inside = given is None and x.kind.bounded and self.reading.unit is not None
+        return Argument(tree, low, high, nullable, x.kind.type == "whole", tree.sql("duckdb"), inside)
+
+    def _bounds(self, node: exp.Expression, alias: str) -> Interval | None:
+        for name in (alias, node.name.lower() if isinstance(node, exp.Column) else "", text_of(node)):
+            if name in self.bounds:
+                self.used.add(name)
+                return self.bounds[name]
+        return None
+
+    def _centre(self, x: Argument) -> Fraction:
+        """Sums that leave as they are count from 0; where only averages do, from the middle, which needs less noise."""
+        return Fraction(0) if x.text in self.summed else x.middle()
+
+    def _paired(self, node: exp.Expression, condition: exp.Expression | None, alias: str) -> Aggregate:
+        x, y = self._argument(node.this, condition, alias), self._argument(node.expression, condition, alias)
+        one, two = x.beside(y), y.beside(x)
+        return aggregates.together(one, two, one.middle(), two.middle(), how=_PAIRED[type(node)])
+
+    def _quantiles(
+        self,
+        whole: exp.Expression,
+        x: exp.Expression,
+        chances: exp.Expression,
+        condition: exp.Expression | None,
+        alias: str,
+        *,
+        desc: bool = False,
+    ) -> Aggregate:
+        listed = isinstance(chances, exp.Array)
+        asked = [_constant(each) for each in (chances.expressions if listed else [chances])]
+        if not asked or not all(isinstance(p, Fraction) and 0 <= p <= 1 for p in asked):
+            raise QueryError("A quantile is taken at numbers from 0 to 1.", "write QUANTILE(x, 0.9)", whole)
+        ps = tuple(float(1 - p if desc else p) for p in asked)
+        return self._ranked(whole, x, ps, condition, alias, listed=listed, end=0)
+
+    def _ranked(
+        self,
+        whole: exp.Expression,
+        x: exp.Expression,
+        chances: tuple[float, ...],
+        condition: exp.Expression | None,
+        alias: str,
+        *,
+        listed: bool,
+        end: int,
+    ) -> Aggregate:
+        typed = self.reading.translate(x)
+        typed = Typed(aggregates.kept(typed.tree, condition), typed.kind)
+        return aggregates.ranked(
+            typed, self._bounds(x, alias), chances, listed=listed, end=end, noise=self.noise, node=whole
+        )
+
+
+def take_apart(select: exp.Select, reading: Reading, *, bounds: Mapping[str, Interval], noise: str) -> Outermost:
+    """Groups and aggregates of a SELECT over these rows."""
+    for name in ("distinct", "windows", "laterals", "qualify", "into"):
+        if select.args.get(name):
+            clause = select.args[name] if isinstance(select.args[name], exp.Expression) else select
+            raise QueryError(f"{name.upper()} cannot stand in the outermost SELECT.", "move it into a subquery", clause)
+    outputs: dict[str, exp.Expression] = {}
+    for place, node in enumerate(select.expressions, 1):
+        if isinstance(node, exp.Star) or (isinstance(node, exp.Column) and isinstance(node.this, exp.Star)):
+            raise QueryError("SELECT * would show rows.", "aggregate: SELECT COUNT(*) ...", node)
+        name = _output_name(node, place)
+        if name in outputs:
+            raise QueryError(f"Two columns are called {name!r}.", "give one of them another name with AS", node)
+        outputs[name] = node.unalias()
+    taking = _Taking(reading, bounds, noise)
+    having = select.args["having"].this if select.args.get("having") else None
+    order = tuple(select.args["order"].expressions) if select.args.get("order") else ()
+    later = [each for each in (having, *order) if each is not None]
+    nodes = [(node, name) for name, each in outputs.items() for node in _aggregates(each)]
+    nodes += [(node, "") for each in later for node in _aggregates(each)]
+    if not nodes:
+        raise QueryError("The query shows rows: nothing in it aggregates over units.", f"use one of {_KNOWN}", select)
+    for node, _ in nodes:
+        plain = node.this if isinstance(node, exp.Filter) else node
+        if isinstance(plain, exp.Sum) and not isinstance(plain.this, exp.Distinct):
+            taking.summed.add(_summed_text(taking, node))
+    taking.groups(select, outputs)
+    for node, alias in nodes:
+        taking.aggregate(node, alias)
+    unused = sorted(set(bounds) - taking.used)
+    if unused:
+        raise QueryError(
+            f"bounds names {unused[0]!r}, which no aggregate of numbers uses.", "name a column of the answer"
+        )
+    aliases = {name: tuple(text_of(node) for node in _aggregates(each)) for name, each in outputs.items()}
+    return Outermost(reading, taking.keys, taking.found, tuple(outputs.items()), select, taking.named, aliases)
+
+
+def _summed_text(taking: _Taking, node: exp.Expression) -> str:
+    condition = taking.reading.condition(node.expression.this) if isinstance(node, exp.Filter) else None
+    plain = node.this if isinstance(node, exp.Filter) else node
+    x = taking.reading.translate(plain.this)
+    tree = exp.cast(x.tree, "BIGINT") if x.kind.type == "flag" else x.tree
+    return aggregates.kept(tree, condition).sql("duckdb")
+
+
+def is_aggregate(node: exp.Expression) -> bool:
+    if isinstance(node, exp.Anonymous):
+        return node.name.upper() in (_HISTOGRAM, *_MEAN)
+    return isinstance(node, exp.AggFunc | exp.Filter | exp.WithinGroup | exp.IgnoreNulls)
+
+
+def _aggregates(node: exp.Expression) -> Iterator[exp.Expression]:
+    """The outermost aggregates in an expression; one within another is refused when its argument is read."""
+    if isinstance(node, exp.Window):
+        raise QueryError(
+            "A window function cannot stand in the outermost SELECT.",
+            "move it into a subquery, partitioned by the unit's column, and aggregate that",
+            node,
+        )
+    if isinstance(node, exp.Query):
+        return
+    if is_aggregate(node):
+        yield node
+        return
+    for child in node.iter_expressions():
+        yield from _aggregates(child)
+
+
+def _output_name(node: exp.Expression, place: int) -> str:
+    if isinstance(node, exp.Alias):
+        return node.alias.lower()
+    return node.name.lower() if isinstance(node, exp.Column) else text_of(node) or f"column {place}"
+
+
+def text_of(node: exp.Expression) -> str:
+    return node.sql("duckdb", normalize=True)
+
+
+def _edge(node: exp.Expression, kind: Kind) -> Any:
+    """An edge of a histogram: a number, or a date as its ISO text."""
+    found = _constant(node)
+    if kind.type not in ("date", "moment"):
+        if isinstance(found, str):
+            raise QueryError("Edges of a histogram of numbers are numbers.", "write HISTOGRAM(x, [0, 10, 20])", node)
+        return found
+    try:
+        number = times.days(found) if kind.type == "date" else times.microseconds(found)
+    except ValueError:
+        number = None
+    if number is None:
+        raise QueryError("This must be a date.", "write it as '2026-01-31'", node)
+    return times.read(number, kind.type)
+
+
+def _constant(node: exp.Expression) -> Any:
+    """A number as a Fraction, or a text; anything else is refused."""
+    negative = isinstance(node, exp.Neg)
+    plain = node.this if negative else node
+    if isinstance(plain, exp.Literal):
+        return plain.name if plain.is_string else Fraction(plain.name) * (-1 if negative else 1)
+    raise QueryError("This must be a constant.", "write a number", node)

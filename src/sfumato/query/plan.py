@@ -1,0 +1,199 @@
+"""A query as a plan: its price, its statement, its noise and its answer come from the same public fields."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field, replace
+from fractions import Fraction
+from functools import cached_property
+from typing import TYPE_CHECKING, Any
+
+from .. import checks, events
+from ..checks import Exact
+from ..errors import ArgumentError, PlanError
+from ..plan import Plan, Run
+from ..record import record
+from ..schema import Column, Named, Schema, Table
+from ..units import Unit
+from . import explain, finish, running
+from .advice import ADVICE, advised
+from .advice import check as check_advice
+from .blur import Blur, blur
+from .design import Design, Questions, shares_of
+from .front import Front, front
+from .limits import Limits
+from .released.answer import Answer
+
+if TYPE_CHECKING:
+    from ..sources import Connection
+
+
+@record("plan-sql/1")
+@dataclass(frozen=True, kw_only=True)
+class Sql(Plan[dict[str, Any]]):
+    """The answer to a SELECT with aggregates, for a whole unit's contributions.
+
+    Guarantee: that of its Event: a Gaussian mechanism (rho-zCDP, and (epsilon, delta)-DP where asked so), or epsilon-DP
+        with Laplace noise; where groups are chosen privately, (0, key_delta) beside it.
+    Needs: a schema with bounds for what is added up; a connection to an engine.
+    Paper: Wilson, Zhang, Lam, Desfontaines, Simmons-Marengo, Gipson 2020 (bounding by user in SQL); Korolova et al.
+        2009 and Gopi et al. 2020 (groups above a threshold); weights clip by a norm, as in Abadi et al. 2016.
+
+    Proof sketch: every relational step keeps each row with one unit, and what a unit's rows become depends on no other
+    unit (see relation.py). The engine adds up integers, weighted so that one unit moves the sums within its limits (see
+    bounding.py); blur.py adds up all questions into one event; design.py has the threshold of groups. Everything after
+    the noise (formulas, HAVING, ORDER BY, LIMIT) is post-processing.
+    """
+
+    text: str
+    schema: Schema
+    protects: Unit
+    epsilon: Exact = None
+    delta: Exact = Fraction(0)
+    rho: Exact = None
+    keys: Mapping[str, Any] = field(default_factory=dict)
+    bounds: Mapping[str, Any] = field(default_factory=dict)
+    limits: Limits | None = None
+    shares: Mapping[str, Any] = field(default_factory=dict)
+    advice: Exact = ADVICE
+    floor: bool = False
+    unclip: bool = False
+
+    def __post_init__(self) -> None:
+        checks.instance(self.text, str, "text", "a query")
+        checks.instance(self.schema, Schema, "schema", "a Schema")
+        checks.instance(self.protects, Unit, "unit", "a Unit")
+        if (self.epsilon is None) == (self.rho is None):
+            raise ArgumentError("say how much to spend in one way: epsilon (with delta for Gaussian noise), or rho.")
+        if self.epsilon is not None:
+            object.__setattr__(self, "epsilon", checks.epsilon(self.epsilon))
+        else:
+            object.__setattr__(self, "rho", checks.positive(self.rho, "rho"))
+        object.__setattr__(self, "delta", checks.delta(self.delta, zero=True))
+        object.__setattr__(self, "bounds", _bounds(self.bounds))
+        object.__setattr__(self, "keys", _keys(self.keys))
+        checks.instance(self.shares, Mapping, "shares", "weights by question")
+        weights = {name: checks.positive(each, f"shares of {name}") for name, each in self.shares.items()}
+        object.__setattr__(self, "shares", Named(weights))
+        if self.limits is not None:
+            checks.instance(self.limits, Limits, "limits", "Limits(rows=..., keys=...), or None for the adviser's")
+        object.__setattr__(self, "advice", checks.positive(self.advice, "advice"))
+        if self.advice > Fraction(1, 2):
+            raise checks.refuse("advice", self.advice, "a share of the budget, at most 1/2")
+        checks.instance(self.floor, bool, "floor", "True or False")
+        checks.instance(self.unclip, bool, "unclip", "True or False")
+        if self.fixed is not None:
+            _ = self.fixed.spreads
+            running.check(self.front, self.fixed)
+        else:
+            check_advice(self)
+        finish.check(self)  # what cannot be computed from the released numbers is refused before they are paid for
+
+    @property
+    def unit(self) -> Unit:
+        return self.protects
+
+    @property
+    def opens(self) -> str:
+        return "engine"
+
+    @cached_property
+    def front(self) -> Front:
+        """The query taken apart: needs no data."""
+        kind = "laplace" if self.rho is None and not self.delta else "gaussian"
+        return front(self.text, self.schema, self.protects, bounds=self.bounds, keys=self.keys, noise=kind)
+
+    @cached_property
+    def questions(self) -> Questions:
+        return Questions.of(self.front.aggregates, selects=self.front.selects)
+
+    @cached_property
+    def blur(self) -> Blur:
+        return blur(self.unit, epsilon=self.epsilon, delta=self.delta, rho=self.rho, selects=self.front.selects)
+
+    @property
+    def event(self) -> events.Event:
+        return self.blur.event
+
+    @property
+    def advises(self) -> bool:
+        """Does the adviser choose the limits, for a part of the budget? Rows that are units of their own need none."""
+        return self.limits is None and self.front.units
+
+    @cached_property
+    def fixed(self) -> Design | None:
+        """The design, where the limits are known before anything runs."""
+        return None if self.advises else self.design(self.limits or Limits())
+
+    def design(self, limits: Limits, reaches: Mapping[str, Fraction] | None = None) -> Design:
+        """Everything about the noise, for these limits."""
+        rest = 1 - self.advice if self.advises else Fraction(1)
+        weights = self.front.by_question(self.shares)
+        shares = shares_of(self.questions, weights, rest, selects=self.front.selects)
+        if not self.front.units:
+            if limits.reach:
+                raise ArgumentError("reach is not for rows that are units of their own, unweighted: give bounds.")
+            limits = replace(limits, rows=Fraction(1))  # nothing weights them: each counts in full
+        reach = {each.name: limits.rows * each.largest for each in self.questions.measures}
+        reach |= self.front.reaches(limits.reach)
+        reach |= reaches or {}
+        return Design(self.questions, self.blur, limits, reach, shares, self.front.selects, self.front.units)
+
+    @property
+    def columns(self) -> dict[str, Column]:
+        return {}
+
+    def check(self, table: Table) -> None:
+        raise PlanError("a query runs on a Private that holds the tables of its schema, not inside another plan")
+
+    def check_schema(self, schema: Schema) -> None:
+        """Refuse data of another schema."""
+        if schema != self.schema:
+            raise PlanError("the query was made for another schema: build it with the schema of the data")
+
+    def _run(self, rows: Any, run: Run) -> dict[str, Any]:
+        connection: Connection = rows
+        if self.fixed is not None:
+            return running.answer(self.front, self.fixed, connection, run.noise)
+        return advised(self, connection, run.noise)
+
+    def finish(self, raw: dict[str, Any]) -> Answer:
+        return finish.answer(self, raw)
+
+    def error(self, raw: dict[str, Any], alpha: float) -> Any:
+        answer = finish.answer(self, raw)
+        return {name: answer.half_width(name, alpha) if name in answer.numbers else None for name in answer.columns}
+
+    def expected_error(self, alpha: float) -> float | None:
+        widths = finish.expected(self, alpha)
+        return next(iter(widths.values())) if len(widths) == 1 else None
+
+    def expected_errors(self, alpha: float) -> Mapping[str, float]:
+        return finish.told(self, alpha)
+
+    def statements(self) -> dict[str, str]:
+        """The SQL that the engine runs, by what it is for; with the adviser, as it would be for limits of 1."""
+        return running.statements(self.front, self.fixed or self.design(Limits()))
+
+    def explain(self) -> list[str]:
+        return explain.steps(self)
+
+
+def _bounds(given: Any) -> Named[str, tuple[Fraction, Fraction]]:
+    checks.instance(given, Mapping, "bounds", "bounds by column, such as {'days': (0, 30)}")
+    found = {}
+    for name, each in given.items():
+        if not isinstance(each, list | tuple) or len(each) != 2:
+            raise checks.refuse(f"bounds of {name}", each, "a pair (lowest, highest)")
+        low, high = each
+        found[checks.label(name, "bounds").lower()] = checks.interval(low, high, f"lowest {name}", f"highest {name}")
+    return Named(found)
+
+
+def _keys(given: Any) -> Named[str, Any]:
+    checks.instance(given, Mapping, "keys", "groups by column, such as {'ward': ['A', 'B']}")
+    lists = {checks.label(name, "keys").lower(): each for name, each in given.items()}
+    for name, each in lists.items():
+        if not isinstance(each, list | tuple | str):
+            raise checks.refuse(f"keys of {name}", type(each).__name__, "a list of different values, or 'select'")
+    return Named({name: each if isinstance(each, str) else tuple(each) for name, each in lists.items()})

@@ -1,0 +1,52 @@
+"""One column out of several: what UNION ALL stacks and a FULL JOIN merges must have one type in the engine."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import replace
+
+from sqlglot import exp
+
+from ..expressions import trees
+from ..kinds import SQL_TYPES, Kind, Typed
+from ..refusal import QueryError
+from .bases import as_text
+
+
+def alike(columns: Sequence[Typed], node: exp.Expression) -> tuple[list[exp.Expression], Kind]:
+    """The columns cast to one type, and what is known of a value that is any of them."""
+    known = [each for each in columns if not isinstance(each.tree, exp.Null)]
+    kinds = [each.kind for each in known] or [columns[0].kind]
+    types = {kind.type for kind in kinds}
+    if types == {"key"}:
+        return [as_text(each.tree) for each in columns], replace(_together(kinds), type="key")
+    if types <= {"key", "text"}:
+        return [as_text(each.tree) for each in columns], replace(_together(kinds), type="text", unit=False)
+    if types == {"real", "whole"}:
+        return [trees.cast(each.tree.copy(), "DOUBLE") for each in columns], replace(_together(kinds), type="real")
+    if len(types) > 1 or types == {"span"}:
+        words = " and ".join(sorted(types))
+        raise QueryError(
+            f"A column cannot hold {words} values together.", "cast them to one type, such as CAST(x AS VARCHAR)", node
+        )
+    to = SQL_TYPES[kinds[0].type]
+    # A NULL literal has no type of its own, so it is given one; the others have this type already.
+    cast = [trees.null(to) if isinstance(each.tree, exp.Null) else each.tree.copy() for each in columns]
+    merged = _together(kinds)
+    return cast, replace(merged, nullable=True) if len(known) < len(columns) else merged
+
+
+def _together(kinds: Sequence[Kind]) -> Kind:
+    first = kinds[0]
+    lower, upper = [kind.lower for kind in kinds], [kind.upper for kind in kinds]
+    listed = [kind.values for kind in kinds]
+    united = tuple(dict.fromkeys(value for values in listed if values is not None for value in values))
+    return Kind(
+        first.type,
+        None if None in lower else min(each for each in lower if each is not None),
+        None if None in upper else max(each for each in upper if each is not None),
+        values=None if None in listed else united,
+        origin=first.origin if all(kind.origin == first.origin for kind in kinds) else None,
+        unit=all(kind.unit for kind in kinds),
+        nullable=any(kind.nullable for kind in kinds),
+    )

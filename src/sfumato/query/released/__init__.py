@@ -1,0 +1,1 @@
+"""Released numbers: figures with error bars, expressions over them, and the answer."""

@@ -1,0 +1,109 @@
+"""A table as text and as HTML: numbers beside their error bars, as many digits as the noise lets through."""
+
+from __future__ import annotations
+
+import datetime
+import html
+import math
+from collections.abc import Sequence
+from typing import Any, NamedTuple
+
+ROWS = 20
+_WIDEST = 60
+
+
+class Cell(NamedTuple):
+    """A value, how far it may be off, and whether noise hides it."""
+
+    value: Any
+    width: Any = None
+    doubt: bool = False
+    number: bool = False
+
+
+def drawn(names: Sequence[str], columns: Sequence[Sequence[Cell]], rows: int, notes: Sequence[str]) -> str:
+    """Aligned text, with the notes below."""
+    shown = [[_texts(cell) for cell in column[:ROWS]] for column in columns]
+    right = [any(_is_number(cell) for cell in column[:ROWS]) for column in columns]
+    parts = []
+    for name, cells, to_right in zip(names, shown, right, strict=True):
+        first, second = (max((len(cell[i]) for cell in cells), default=0) for i in (0, 1))
+        lines = [f"{a:>{first}}{b:<{second}}" if to_right else f"{a:<{first}}{b:<{second}}" for a, b in cells]
+        width = max(len(name), first + second)
+        # Headings of numbers stand over the numbers, not over their error bars.
+        head = f"{name:>{first}}" if to_right else name
+        parts.append([f"{head:<{width}}", *(f"{line:<{width}}" for line in lines)])
+    lines = ["  ".join(cells).rstrip() for cells in zip(*parts, strict=True)]
+    return "\n".join([*lines, *_below(columns, rows, notes)])
+
+
+def html_table(names: Sequence[str], columns: Sequence[Sequence[Cell]], rows: int, notes: Sequence[str]) -> str:
+    """The same for a notebook; whatever a key holds, it is only text."""
+    head = "".join(f"<th>{html.escape(name)}</th>" for name in names)
+    body = ""
+    for cells in zip(*(column[:ROWS] for column in columns), strict=True):
+        body += "<tr>"
+        for cell in cells:
+            side = ' style="text-align: right"' if _is_number(cell) else ""
+            body += f"<td{side}>{html.escape(''.join(_texts(cell)))}</td>"
+        body += "</tr>"
+    below = "".join(f"<p>{html.escape(line)}</p>" for line in _below(columns, rows, notes))
+    return f"<table><thead><tr>{head}</tr></thead><tbody>{body}</tbody></table>{below}"
+
+
+def _below(columns: Sequence[Sequence[Cell]], rows: int, notes: Sequence[str]) -> list[str]:
+    lines = [f"... and {rows - ROWS} more"] if rows > ROWS else []
+    cells = [cell for column in columns for cell in column[:ROWS]]
+    if any(cell.width is not None for cell in cells):
+        hidden = "; ? = hidden by noise, do not rely on it" if any(cell.doubt for cell in cells) else ""
+        lines.append(f"(± at 95 %{hidden})")
+    return lines + [f"- {note}" for note in notes]
+
+
+def _texts(cell: Cell) -> tuple[str, str]:
+    """The value, and what stands behind it."""
+    mark = " ?" if cell.doubt else ""
+    if isinstance(cell.value, list):
+        widths = [each for each in cell.width or [] if each is not None]
+        texts = [_number(each, max(widths, default=None)) for each in cell.value]
+        return _short("[" + ", ".join(texts) + "]"), _bar(max(widths, default=None)) + mark
+    if cell.number:
+        return _number(cell.value, cell.width), _bar(cell.width, cell.value) + mark
+    return _short(_plain(cell.value)), ""
+
+
+def _bar(width: float | None, of: Any = None) -> str:
+    """Dates are off by days, moments by microseconds."""
+    if width is None or width == 0:
+        return ""
+    if not math.isfinite(width):
+        return " ± ∞"
+    if isinstance(of, datetime.datetime):
+        return f" ± {datetime.timedelta(seconds=round(width / 1e6))}" if width < 1e20 else " ± ∞"
+    return f" ± {_number(width, width)}" + (" days" if isinstance(of, datetime.date) else "")
+
+
+def _number(value: Any, width: float | None) -> str:
+    """With three digits of the error bar."""
+    if not isinstance(value, int | float):
+        return _plain(value)
+    if width is None or width == 0 or not math.isfinite(width):
+        return f"{value:,.0f}" if float(value).is_integer() and abs(value) < 1e15 else f"{value:,.6g}"
+    if not 1e-9 < width < 1e15 or abs(value) >= 1e15:
+        return f"{value:.6g}"
+    return f"{value:,.{max(0, 2 - math.floor(math.log10(width)))}f}"
+
+
+def _plain(value: Any) -> str:
+    if value is None:
+        return "NULL"
+    text = str(value)
+    return text if text.isprintable() else repr(text)[1:-1]
+
+
+def _short(text: str) -> str:
+    return text if len(text) <= _WIDEST else text[: _WIDEST - 3] + "..."
+
+
+def _is_number(cell: Cell) -> bool:
+    return cell.number or (isinstance(cell.value, int | float) and not isinstance(cell.value, bool))

@@ -1,0 +1,275 @@
+"""The release itself: statements go to the engine, exact integers come back, noise is added, and only then is anything
+looked at. What leaves here is a plain value: keys, noisy numbers, and the limits that were used."""
+
+from __future__ import annotations
+
+import datetime
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+from functools import partial
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+from numpy.typing import NDArray
+from sqlglot import exp
+
+from .. import grid
+from ..errors import ArgumentError
+from ..noise import Noise
+from .aggregates import VOTES
+from .bounding import Sums, distinct_values, sampled
+from .design import Design
+from .front import Front
+from .integers import Integers, wholes
+from .keys import among, label, ordering, product
+from .kinds import Kind, Typed
+from .measures import Coordinate, count_rows
+from .quantiles import histogram, quantiles
+
+if TYPE_CHECKING:
+    import pyarrow
+
+    from ..sources import Connection
+
+Row = tuple[Any, ...]
+
+_NUMBER = Kind("whole")
+ROWS = count_rows()
+
+
+@dataclass(frozen=True)
+class Groups:
+    """The groups of an answer, and where each row of an engine's result belongs."""
+
+    rows: Sequence[Row]
+    by_label: bool  # given by people, who write 12 or '12'; otherwise by the engine itself
+
+    def places(self, table: pyarrow.Table, keys: int) -> NDArray[np.int64]:
+        """The group of each row; -1 for none."""
+        if not keys:
+            return np.zeros(table.num_rows, dtype=np.int64)
+        named = [tuple(map(label, row)) for row in self.rows] if self.by_label else list(self.rows)
+        place = {row: i for i, row in enumerate(named)}
+        columns = [table.column(i).to_pylist() for i in range(keys)]
+        if self.by_label:
+            columns = [list(map(label, column)) for column in columns]
+        found = (place.get(row, -1) for row in zip(*columns, strict=True))
+        return np.fromiter(found, dtype=np.int64, count=table.num_rows)
+
+
+def answer(front: Front, design: Design, connection: Connection, noise: Noise) -> dict[str, Any]:
+    """The whole release, for limits that are known."""
+    if front.selects:
+        groups, found = selected(front, design, connection, noise)
+    else:
+        groups = given(front, connection)
+        found = sums(front, design, connection, noise, groups)
+    return {**stored(front, groups), **found, **rest(front, design, connection, noise, groups)}
+
+
+def given(front: Front, connection: Connection) -> Groups:
+    """The groups that are public; one where the query has none."""
+    return Groups(product([key.listed(connection) for key in front.keys]), True)
+
+
+def selected(front: Front, design: Design, connection: Connection, noise: Noise) -> tuple[Groups, dict[str, Any]]:
+    """Choose groups by their numbers of units and measure them, in one statement."""
+    assert design.votes is not None
+    table = connection.run(design.statement("sums", lambda: _sums(front, design).statement))
+    votes = wholes(table, table.num_columns - 1)
+    noisy = votes + noise.draw(design.law(design.votes.coordinate), votes.size)
+    kept = np.flatnonzero((noisy >= design.threshold).astype(np.bool_))
+    groups, order = _sorted(table, kept, len(front.keys))
+    picked = kept[order]
+    found = {VOTES: _real(noisy[picked], design.votes.coordinate)}
+    for i, each in enumerate(design.sums):
+        exact = wholes(table, len(front.keys) + i)[picked]
+        found[each.measure.name] = _real(exact + noise.draw(design.law(each), exact.size), each)
+    return groups, {"numbers": found}
+
+
+def chosen(front: Front, design: Design, connection: Connection, noise: Noise) -> tuple[Groups, list[float]]:
+    """Choose groups by their numbers of units, and nothing else yet: with the noisy numbers of units."""
+    assert design.votes is not None
+    rows = front.rows({})
+    statement = Sums(rows, len(front.keys), (), design.votes, design.blur, front.units, front.reading.single).statement
+    table = connection.run(statement)
+    votes = wholes(table, table.num_columns - 1)
+    noisy = votes + noise.draw(design.law(design.votes.coordinate), votes.size)
+    kept = np.flatnonzero((noisy >= design.threshold).astype(np.bool_))
+    groups, order = _sorted(table, kept, len(front.keys))
+    return groups, _real(noisy[kept[order]], design.votes.coordinate)
+
+
+def sums(
+    front: Front, design: Design, connection: Connection, noise: Noise, groups: Groups, *, votes: bool = True
+) -> dict[str, Any]:
+    """Measure these groups, which are public by now. Rows of other groups count for nothing, also in no norm."""
+    size, keys = len(groups.rows), len(front.keys)
+    found: dict[str, list[float]] = {}
+    asked = design.votes if votes else None
+    if not design.sums and asked is None:
+        return {"numbers": found}
+    statement = _kept(design, f"sums {votes}", groups, lambda: _sums(front, design, groups, votes=votes).statement)
+    table = connection.run(statement)
+    places = groups.places(table, keys)
+    every = [*design.sums, *([asked.coordinate] if asked else [])]
+    for i, each in enumerate(every):
+        exact = _placed(wholes(table, keys + i), places, size)
+        found[each.measure.name] = _real(exact + noise.draw(design.law(each), size), each)
+    return {"numbers": found}
+
+
+def _sums(front: Front, design: Design, groups: Groups | None = None, *, votes: bool = True) -> Sums:
+    quanta = {f"q{i}": each.quantum() for i, each in enumerate(design.sums)}
+    columns = {name: Typed(tree, _NUMBER) for name, tree in quanta.items() if tree is not None}
+    rows = _rows(front, design, columns, groups)
+    asked = design.votes if votes else None
+    return Sums(rows, len(front.keys), design.sums, asked, design.blur, front.units, front.reading.single)
+
+
+def check(front: Front, design: Design) -> None:
+    """Refuse limits that the statements cannot keep, before anything is paid."""
+    if design.limits.sample is not None and (front.reading.protects.column is None or not front.keys):
+        raise ArgumentError("sample is for units with several groups: leave it out here.")
+    counted = [(design.counted(name),) for name in (*design.questions.ranked, *design.questions.binned)]
+    for block in (design.sums, *counted):
+        Sums(exp.select("*"), len(front.keys), block, None, design.blur, front.units).check()
+
+
+def statements(front: Front, design: Design) -> dict[str, str]:
+    """Every statement of a release, as text, for groups that are known beforehand."""
+    groups = Groups((), True)
+    found: dict[str, exp.Query] = {}
+    if design.sums or design.votes:
+        found["sums"] = _sums(front, design).statement
+    for name, distinct in design.questions.distinct.items():
+        found[name] = _distinct(front, design, groups, distinct.value)
+    leaves = {name: asked.leaves.leaf(asked.x) for name, asked in design.questions.ranked.items()}
+    leaves |= {name: asked.bin for name, asked in design.questions.binned.items()}
+    for name, leaf in leaves.items():
+        rows = _rows(front, design, {"leaf": Typed(leaf, _NUMBER)}, groups)
+        each = design.counted(name)
+        found[name] = Sums(rows, len(front.keys), (each,), None, design.blur, front.units, leaves=True).statement
+    return {name: tree.sql("duckdb", pretty=True) for name, tree in found.items()}
+
+
+def _rows(front: Front, design: Design, columns: Mapping[str, Typed], groups: Groups | None) -> exp.Query:
+    """The rows that count: of these groups, and where units keep a sample of theirs, of those."""
+    rows = of_groups(front, front.rows(columns), groups)
+    limits = design.limits
+    if limits.sample is None:
+        return rows
+    return sampled(rows, keys=len(front.keys), most=limits.sample, salt=limits.salt)
+
+
+def of_groups(front: Front, rows: exp.Query, groups: Groups | None) -> exp.Query:
+    """Only rows of these groups, where the engine gave them. (Given ones are in the rows' own WHERE.)"""
+    if groups is None or groups.by_label or not front.keys:
+        return rows
+    names = [f"k{i}" for i in range(len(front.keys))]
+    if not groups.rows:
+        return exp.select("*").from_(rows.subquery("_every")).where(exp.false())
+    return exp.select("*").from_(rows.subquery("_every")).where(among(names, groups.rows))
+
+
+def rest(front: Front, design: Design, connection: Connection, noise: Noise, groups: Groups) -> dict[str, Any]:
+    """What is measured by statements of its own: distinct values, quantiles, histograms."""
+    numbers, ranked, binned = {}, {}, {}
+    size, keys = len(groups.rows), len(front.keys)
+    questions = design.questions
+    for name, distinct in questions.distinct.items():
+        statement = _kept(design, name, groups, partial(_distinct, front, design, groups, distinct.value))
+        table, each = connection.run(statement), design.distinct(name)
+        exact = _placed(wholes(table, keys), groups.places(table, keys), size)
+        drawn = (exact * (1 << each.bits)) + noise.draw(design.law(each), size)
+        numbers[name] = _real(drawn, each)
+    for name, asked in questions.ranked.items():
+        each = design.counted(name)
+        leaf = partial(asked.leaves.leaf, asked.x)
+        codes, leaves, counts = _by_leaf(front, design, connection, groups, leaf, each)
+        found = quantiles(
+            size, codes, leaves, counts,
+            tree=asked.leaves, law=design.law(each), noise=noise, ps=asked.chances, step=2.0**-each.bits,
+        )  # fmt: skip
+        parts = {"values": found.values, "lower": found.lower, "upper": found.upper}
+        ranked[name] = {part: array.tolist() for part, array in parts.items()}
+        ranked[name]["unreliable"] = found.unreliable.tolist()
+    for name, asked_bins in questions.binned.items():
+        each = design.counted(name)
+        codes, bins, counts = _by_leaf(front, design, connection, groups, asked_bins.bin.copy, each)
+        bars = histogram(
+            size, codes, bins, counts,
+            size=len(asked_bins.edges) - 1, law=design.law(each), noise=noise, step=2.0**-each.bits,
+        )  # fmt: skip
+        binned[name] = bars.tolist()
+    return {"distinct": numbers, "ranked": ranked, "binned": binned}
+
+
+def _distinct(front: Front, design: Design, groups: Groups, value: exp.Expression) -> exp.Query:
+    rows = _rows(front, design, {"x": Typed(value, _NUMBER)}, groups)
+    numbered = front.reading.protects.column is None
+    most = design.limits.values
+    return distinct_values(rows, keys=len(front.keys), most=most, units=front.units, numbered=numbered)
+
+
+def _by_leaf(
+    front: Front,
+    design: Design,
+    connection: Connection,
+    groups: Groups,
+    leaf: Callable[[], exp.Expression],
+    each: Coordinate,
+) -> tuple[Integers, Integers, Integers]:
+    keys = len(front.keys)
+
+    def statement() -> exp.Query:
+        rows = _rows(front, design, {"leaf": Typed(leaf(), _NUMBER)}, groups)
+        return Sums(rows, keys, (each,), None, design.blur, front.units, leaves=True).statement
+
+    table = connection.run(_kept(design, each.measure.name, groups, statement))
+    return groups.places(table, keys), wholes(table, keys), wholes(table, keys + 1)
+
+
+def _kept(design: Design, name: str, groups: Groups, make: Callable[[], exp.Query]) -> exp.Query:
+    """The same statement for every release of a plan, unless the groups were chosen in this one."""
+    return design.statement(name, make) if groups.by_label else make()
+
+
+def _sorted(table: pyarrow.Table, kept: NDArray[np.int64], keys: int) -> tuple[Groups, NDArray[np.int64]]:
+    """The kept groups in an order of their own: the engine's order is data."""
+    columns = [table.column(i).take(kept).to_pylist() for i in range(keys)]
+    rows = list(zip(*columns, strict=True))
+    order = sorted(range(len(rows)), key=lambda i: tuple(map(ordering, rows[i])))
+    return Groups([rows[i] for i in order], False), np.array(order, dtype=np.int64)
+
+
+def _placed(found: Integers, places: NDArray[np.int64], size: int) -> Integers:
+    """What was found, by group; 0 for groups without rows."""
+    exact = np.zeros(size, dtype=found.dtype)
+    exact[places[places >= 0]] = found[places >= 0]
+    return exact
+
+
+def _real(noisy: Integers, each: Coordinate) -> list[float]:
+    return grid.to_float(noisy, each.exponent - each.bits).tolist()
+
+
+def stored(front: Front, groups: Groups) -> dict[str, Any]:
+    """The groups as plain JSON values: dates are told by their ISO text."""
+    columns = {key.name: [_plain(row[i]) for row in groups.rows] for i, key in enumerate(front.keys)}
+    return {"groups": len(groups.rows), "keys": columns}
+
+
+def _plain(value: Any) -> Any:
+    if isinstance(value, datetime.datetime):
+        return {"moment": value.isoformat()}
+    return {"date": value.isoformat()} if isinstance(value, datetime.date) else value
+
+
+def restored(value: Any) -> Any:
+    """A key as it was."""
+    if not isinstance(value, Mapping):
+        return value
+    (kind, text), *_ = value.items()
+    return datetime.datetime.fromisoformat(text) if kind == "moment" else datetime.date.fromisoformat(text)

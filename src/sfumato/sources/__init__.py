@@ -1,0 +1,21 @@
+"""Where tables live, and one engine session over them: address -> connection with run(tree) -> Arrow."""
+
+from .base import Connection, Source
+from .files import Csv, DuckDBTable, Parquet
+from .frames import Frame
+from .given import source
+from .session import connect, engine_settings
+from .whole import columns_of
+
+__all__ = [
+    "Connection",
+    "Csv",
+    "DuckDBTable",
+    "Frame",
+    "Parquet",
+    "Source",
+    "columns_of",
+    "connect",
+    "engine_settings",
+    "source",
+]

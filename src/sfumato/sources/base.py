@@ -1,0 +1,57 @@
+"""What a source and an opened source are, for whoever asks them."""
+
+from __future__ import annotations
+
+import importlib
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any, Protocol
+
+from ..errors import PlanError
+
+if TYPE_CHECKING:
+    import sqlglot
+
+    from ..schema import Table
+
+
+class Connection(Protocol):
+    """An opened source, alive for one release. Every table holds exactly the columns of the schema, already read to
+    their declared meaning; nothing else can be reached through it."""
+
+    dialect: str
+    """The name that sqlglot has for the engine's SQL."""
+    tables: Mapping[str, Mapping[str, str]]
+    """The engine's type of each column, by table and column: what the public may know, from the schema and the header
+    of the file."""
+
+    def run(self, tree: sqlglot.exp.Query) -> Any:
+        """The result of one aggregate statement, as an Arrow table."""
+
+    def close(self) -> None: ...
+
+
+@dataclass(frozen=True)
+class Source:
+    """The address of one table. Nothing is read when it is made."""
+
+    def check(self, table: Table) -> None:
+        """Refuse what cannot hold this table, as far as that is known without opening anything."""
+
+
+def needed(name: str) -> Any:
+    """A module that only the SQL area needs, on first use."""
+    try:
+        return importlib.import_module(name)
+    except ImportError:
+        raise PlanError(f"tables in files and SQL need {name}: run pip install 'sfumato[sql]'") from None
+
+
+def quoted(name: str) -> str:
+    """An SQL identifier."""
+    return '"' + name.replace('"', '""') + '"'
+
+
+def literal(text: str) -> str:
+    """An SQL text."""
+    return "'" + text.replace("'", "''") + "'"

@@ -1,0 +1,148 @@
+"""Tables in files. A file's header is public, as its columns are in the schema; its cells are opened by a release."""
+
+from __future__ import annotations
+
+import contextlib
+import csv
+from dataclasses import dataclass
+from pathlib import Path
+
+from .. import checks
+from ..errors import PlanError
+from .base import Source, literal, quoted
+
+ENCODINGS = ("utf-8", "latin-1", "utf-16")
+_WILD = "*?["
+
+
+@dataclass(frozen=True)
+class Csv(Source):
+    """One CSV file, every cell of which is text until the schema says what it means. Nothing is sniffed.
+
+    delimiter  one character between the cells of a row
+    quote      the character around cells that hold delimiters or line breaks, doubled inside of them; "" for none
+    header     the first row names the columns; otherwise they stand in the schema's order
+    null       the text of a NULL
+
+    A row with too few cells ends in NULLs, cells beyond the header are left alone, a row that is not text of this
+    encoding or longer than 2 MB is left out, and so are blank lines. With a quote a row may go over several lines, so a
+    quote that one row opens and never closes takes the rows after it along: read a file that no CSV writer wrote with
+    quote="", where every line speaks for itself.
+    """
+
+    path: str | Path
+    delimiter: str = ","
+    quote: str = '"'
+    header: bool = True
+    encoding: str = "utf-8"
+    null: str = ""
+
+    def __post_init__(self) -> None:
+        object.__setattr__(self, "path", str(checks.path(self.path, "path")))
+        if any(sign in str(self.path) for sign in _WILD):
+            raise checks.refuse("path", self.path, "the path of one file, without * ? or [")
+        _check_sign(self.delimiter, "delimiter", "one character, such as ','")
+        if self.quote != "":
+            _check_sign(self.quote, "quote", "one character, such as '\"', or '' for none")
+        if self.delimiter == self.quote:
+            raise checks.refuse("quote", self.quote, "another character than the delimiter")
+        checks.flag(self.header, "header")
+        checks.one_of(self.encoding, "encoding", ENCODINGS)
+        if not isinstance(self.null, str) or (self.quote and self.quote in self.null) or self.delimiter in self.null:
+            raise checks.refuse("null", self.null, "a text without delimiters and quotes")
+
+    def file(self) -> str:
+        return _file(self.path)
+
+    def names(self) -> list[str] | None:
+        """The columns of the header; None where there is none."""
+        if not self.header:
+            return None
+        encoding = "utf-8-sig" if self.encoding == "utf-8" else self.encoding
+        names: list[str] | None = None
+        # Python decodes ahead of the header: a bad byte in a row must not show here.
+        with (
+            contextlib.suppress(OSError, ValueError, csv.Error),
+            Path(self.path).open(encoding=encoding, errors="replace", newline="") as lines,
+        ):
+            if self.quote:
+                names = next(csv.reader(lines, delimiter=self.delimiter, quotechar=self.quote), [])
+            else:
+                names = next(csv.reader(lines, delimiter=self.delimiter, quoting=csv.QUOTE_NONE), [])
+        if names is None or any("\ufffd" in name for name in names):
+            raise PlanError(f"the header of {Path(self.path).name!r} cannot be read as {self.encoding} CSV")
+        return names
+
+    def scan(self, cells: list[str]) -> str:
+        """SQL that reads the cells of each row as text, under these names."""
+        columns = ", ".join(f"{literal(name)}: 'VARCHAR'" for name in cells)
+        # Two readers at once have to guess whether a line break is inside quotes, and a cell can make them guess wrong.
+        return (
+            f"read_csv({literal(self.file())}, auto_detect = false, columns = {{{columns}}}, header = "
+            f"{str(self.header).lower()}, delim = {literal(self.delimiter)}, quote = {literal(self.quote)}, "
+            f"escape = {literal(self.quote)}, nullstr = {literal(self.null)}, encoding = {literal(self.encoding)}, "
+            f"compression = 'none', ignore_errors = true, null_padding = true, strict_mode = false, "
+            f"parallel = {str(not self.quote).lower()})"
+        )
+
+
+@dataclass(frozen=True)
+class Parquet(Source):
+    """One Parquet file, or several of the same columns: "visits/*.parquet". Statistics in the files give no bounds.
+
+    Text that is not UTF-8, which the format forbids, fails the release.
+    """
+
+    path: str | Path
+
+    def __post_init__(self) -> None:
+        object.__setattr__(self, "path", str(checks.path(self.path, "path")))
+
+    def files(self) -> list[str]:
+        """All files, in one order. The engine would take wild signs in a file's own name for a pattern."""
+        if not any(sign in str(self.path) for sign in _WILD):
+            return [_file(self.path)]
+        whole = Path(self.path).absolute()
+        pattern = str(whole.relative_to(whole.anchor))
+        found = sorted(str(each) for each in Path(whole.anchor).glob(pattern) if each.is_file())
+        if not found:
+            raise PlanError(f"no file fits {Path(self.path).name!r}")
+        if any(sign in name for name in found for sign in _WILD):
+            raise PlanError(f"a file that fits {Path(self.path).name!r} has * ? or [ in its name: rename it")
+        return [_file(name) for name in found]
+
+    @staticmethod
+    def scan(files: list[str]) -> str:
+        listed = ", ".join(map(literal, files))
+        return f"read_parquet([{listed}], hive_partitioning = false, union_by_name = false)"
+
+
+@dataclass(frozen=True)
+class DuckDBTable(Source):
+    """One table of a DuckDB file, opened for reading; without a name, the one that is called as in the schema."""
+
+    path: str | Path
+    table: str | None = None
+
+    def __post_init__(self) -> None:
+        object.__setattr__(self, "path", str(checks.path(self.path, "path")))
+        if self.table is not None:
+            checks.label(self.table, "table")
+
+    def file(self) -> str:
+        return _file(self.path)
+
+    def scan(self, attached: str, name: str) -> str:
+        return f"{quoted(attached)}.main.{quoted(self.table or name)}"
+
+
+def _file(path: str | Path) -> str:
+    full = Path(path).absolute()
+    if not full.is_file():
+        raise PlanError(f"there is no file {str(path)!r}")
+    return str(full)
+
+
+def _check_sign(sign: object, name: str, allowed: str) -> None:
+    if not isinstance(sign, str) or len(sign) != 1 or not sign.isascii() or sign in "\r\n\0 ":
+        raise checks.refuse(name, sign, allowed)

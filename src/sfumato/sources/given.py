@@ -1,0 +1,36 @@
+"""Which source somebody means by a path or a frame."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any
+
+from .. import checks
+from .base import Source
+from .files import Csv, DuckDBTable, Parquet
+from .frames import Frame, is_frame
+
+_ALLOWED = (
+    "a path that ends in .csv, .tsv, .parquet or .duckdb, an Arrow table, a pandas or polars frame, or columns by name"
+)
+
+
+def source(given: Any) -> Source:
+    """The source that `given` names. Looks at its type and suffix only; nothing is opened."""
+    if isinstance(given, Source):
+        return given
+    if isinstance(given, str | Path):
+        suffix = Path(given).suffix.lower()
+        if suffix == ".csv":
+            return Csv(given)
+        if suffix == ".tsv":
+            return Csv(given, delimiter="\t")
+        if suffix in (".parquet", ".pq"):
+            return Parquet(given)
+        if suffix in (".duckdb", ".ddb"):
+            return DuckDBTable(given)
+        raise checks.refuse("source", str(given), _ALLOWED)
+    if isinstance(given, Mapping) or is_frame(given):
+        return Frame(given)
+    raise checks.refuse("source", type(given), _ALLOWED)  # the type alone: anything else may be data

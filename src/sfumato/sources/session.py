@@ -1,0 +1,279 @@
+"""One DuckDB session over the tables of a schema: sees their files and nothing else, and runs aggregates only."""
+
+from __future__ import annotations
+
+import contextlib
+import shutil
+import tempfile
+import threading
+import weakref
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+from types import MappingProxyType
+from typing import TYPE_CHECKING, Any
+
+from .. import checks
+from ..errors import DataError, PlanError, SfumatoError, guarded
+from ..schema import Table
+from .base import Connection, Source, literal, needed, quoted
+from .files import Csv, DuckDBTable, Parquet
+from .frames import Frame
+from .reading import enumeration, reading
+from .statements import checked
+
+if TYPE_CHECKING:
+    import sqlglot
+
+_CLOSED = {
+    "autoinstall_known_extensions": "false",
+    "autoload_known_extensions": "false",
+    "allow_community_extensions": "false",
+    "allow_persistent_secrets": "false",
+    "python_enable_replacements": "false",  # a name in a query never means a variable of this process
+}
+
+
+def connect(
+    tables: Mapping[str, tuple[Table, Source]],
+    *,
+    threads: int | None = None,
+    memory: int | None = None,
+    temp: str | Path | None = None,
+    seconds: float | None = None,
+    only: Mapping[str, tuple[str, Sequence[str]]] | None = None,
+) -> Connection:
+    """One session in which every table of a schema is a view of the same name, which holds the schema's columns as the
+    schema means them.
+
+    threads  how many the engine may use; all cores if None
+    memory   bytes that the engine may use before it writes to disk; most of the machine's if None
+    temp     the folder in which it makes a folder of its own for that
+    seconds  after which a statement is stopped
+    only     by table: a column, and the texts of the values that its rows must hold there
+    """
+    settings = engine_settings(threads=threads, memory=memory, temp=temp, seconds=seconds)
+    _no_twins(tables, "tables")
+    if taken := [name for name in tables if name.lower().startswith(("_frame_", "_file_"))]:
+        raise PlanError(f"the session keeps names such as {taken[0]!r} to itself: call the table something else")
+    for table, _ in tables.values():
+        _no_twins(table.columns, f"columns of table {table.name!r}")
+    engine = needed("duckdb")
+    folder = tempfile.mkdtemp(prefix="sfumato-", dir=temp)
+    try:
+        opened = engine.connect(":memory:", config=settings | {"temp_directory": folder})
+        return Session(opened, tables, folder, seconds, only or {})
+    except BaseException:
+        shutil.rmtree(folder, ignore_errors=True)
+        raise
+
+
+def engine_settings(
+    *,
+    threads: int | None = None,
+    memory: int | None = None,
+    temp: str | Path | None = None,
+    seconds: float | None = None,
+) -> dict[str, Any]:
+    """What an engine is opened with; refuses what it could not be."""
+    settings: dict[str, Any] = dict(_CLOSED)
+    if threads is not None:
+        settings["threads"] = checks.whole(threads, "threads", most=1024)
+    if memory is not None:
+        settings["memory_limit"] = f"{checks.whole(memory, 'memory', least=2**24)}B"
+    if temp is not None and not Path(checks.path(temp, "temp")).is_dir():
+        raise checks.refuse("temp", str(temp), "a folder")
+    if seconds is not None and checks.waiting(seconds, "seconds") == 0:
+        raise checks.refuse("seconds", seconds, "more than 0 seconds")
+    return settings
+
+
+class Session:
+    """An open session. Its tables' types are public; what `run` gives is not, before noise is added to it."""
+
+    dialect = "duckdb"
+
+    def __init__(
+        self,
+        engine: Any,
+        tables: Mapping[str, tuple[Table, Source]],
+        folder: str,
+        seconds: float | None,
+        only: Mapping[str, tuple[str, Sequence[str]]],
+    ) -> None:
+        self._engine = engine
+        self._only = only
+        self._seconds = seconds
+        self._folder = weakref.finalize(self, shutil.rmtree, folder, ignore_errors=True)
+        self._lock = threading.Lock()
+        try:
+            self._do("SET TimeZone = 'UTC'; SET preserve_insertion_order = false")
+            raw = _Raw(self._engine, tables)
+            types = {}
+            for number, (name, (table, _)) in enumerate(tables.items()):
+                types[name] = self._view(name, number, table, *raw.table(name))
+            self._do("SET lock_configuration = true")
+        except BaseException:
+            self.close()
+            raise
+        self.tables: Mapping[str, Mapping[str, str]] = MappingProxyType(types)
+
+    def _do(self, text: str) -> None:
+        self._engine.execute(text)
+
+    def _view(
+        self, name: str, number: int, table: Table, scan: str, columns: Mapping[str, tuple[str, str]]
+    ) -> Mapping[str, str]:
+        """Cells first, values second: an expression that names its cell three times would compute it three times."""
+        cells, values, types = [], [], {}
+        for place, (column, meaning) in enumerate(table.columns.items()):
+            raw, physical = columns[column]
+            x = f"x_{number}_{place}"
+            read = reading(meaning, quoted(raw), physical, x)
+            if read.known:
+                self._do(f"CREATE TYPE {enumeration(x)} AS ENUM ({', '.join(map(literal, read.known))})")
+            cells.append(f"{read.cell} AS {x}")
+            values.append(f"{read.value} AS {quoted(column)}")
+            types[column] = read.type
+        inner = f"SELECT {', '.join(cells)} FROM {scan}"
+        view = f"SELECT {', '.join(values)} FROM ({inner})"
+        if name in self._only:
+            column, allowed = self._only[name]
+            if types[column] == "BOOLEAN":  # which the engine writes in small letters
+                allowed = [each.lower() for each in allowed]
+            listed = ", ".join(map(literal, allowed))
+            view = f"SELECT * FROM ({view}) WHERE CAST({quoted(column)} AS VARCHAR) IN ({listed})"
+        self._do(f"CREATE TEMP VIEW {quoted(name)} AS {view}")
+        return MappingProxyType(types)
+
+    def run(self, tree: sqlglot.exp.Query) -> Any:
+        """Run one SELECT over the session's tables. Whatever goes wrong while it runs is a DataError: the engine's own
+        words may hold cells. A statement that does not fit the tables' types is refused before it runs."""
+        text = checked(tree, self.tables, self.dialect)
+        with self._lock:
+            bound = self._bound(text)
+            return guarded(lambda: self._timed(bound))
+
+    def _bound(self, text: str) -> Any:
+        """Names and types are looked up, no cell is read."""
+        engine = needed("duckdb")
+        failure: SfumatoError = DataError()
+        try:
+            if [each.type for each in self._engine.extract_statements(text)] == [engine.StatementType.SELECT]:
+                return self._engine.sql(text)
+        except (engine.BinderException, engine.CatalogException, engine.ParserException) as error:
+            failure = PlanError(f"the engine does not take this statement: {str(error).splitlines()[0]}")
+        except Exception:
+            pass
+        raise failure  # outside the handlers, so that the engine's error is not its context
+
+    def _timed(self, bound: Any) -> Any:
+        if self._seconds is None:
+            return bound.to_arrow_table()
+        clock = threading.Timer(self._seconds, self._engine.interrupt)
+        clock.start()
+        try:
+            return bound.to_arrow_table()
+        finally:
+            clock.cancel()
+            clock.join()  # an interrupt that comes late must not hit the next statement
+
+    def close(self) -> None:
+        self._engine.close()
+        self._folder()
+
+    def __enter__(self) -> Session:
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self.close()
+
+    def __repr__(self) -> str:
+        return f"<Session over {', '.join(map(repr, self.tables))}>"
+
+
+class _Raw:
+    """The tables as their sources hold them. Making it shuts the engine off from every other file."""
+
+    def __init__(self, engine: Any, tables: Mapping[str, tuple[Table, Source]]) -> None:
+        self._engine = engine
+        self._tables = tables
+        self._files: dict[str, list[str]] = {}
+        self._attached: dict[str, str] = {}
+        for name, (_, source) in tables.items():
+            if isinstance(source, Parquet):
+                self._files[name] = source.files()
+            elif isinstance(source, Csv):
+                self._files[name] = [source.file()]
+            elif isinstance(source, DuckDBTable):
+                self._attach(name, source.file())
+        allowed = ", ".join(literal(file) for files in self._files.values() for file in files)
+        engine.execute(f"SET allowed_paths = [{allowed}]; SET enable_external_access = false")
+
+    def _attach(self, name: str, file: str) -> None:
+        if file in self._attached:
+            return
+        self._attached[file] = f"_file_{len(self._attached)}"
+        with contextlib.suppress(Exception):
+            self._engine.execute(f"ATTACH {literal(file)} AS {self._attached[file]} (READ_ONLY)")
+            return
+        why = "it is no DuckDB file, one of a newer version, or another connection is writing to it"
+        raise PlanError(f"the file of table {name!r} cannot be opened: {why}")
+
+    def table(self, name: str) -> tuple[str, Mapping[str, tuple[str, str]]]:
+        """What to select from, and for every column of the schema its name and engine type there."""
+        table, source = self._tables[name]
+        if isinstance(source, Csv):
+            return self._csv(name, table, source)
+        if isinstance(source, Frame):
+            return self._frame(name, table, source)
+        if isinstance(source, DuckDBTable):
+            scan = source.scan(self._attached[source.file()], name)
+            missing = f"the DuckDB file of table {name!r} has no table {source.table or name!r}"
+            return scan, self._known(table, self._described(scan, missing))
+        if not isinstance(source, Parquet):
+            raise checks.refuse("source", source, "a Csv, Parquet, DuckDBTable or Frame")
+        files = self._files[name]
+        broken = f"a file of table {name!r} cannot be read as Parquet"
+        each = [self._known(table, self._described(Parquet.scan([file]), broken)) for file in files]
+        if any(other != each[0] for other in each):
+            raise PlanError(f"the files of table {name!r} do not have the same types in the schema's columns")
+        return Parquet.scan(files), each[0]
+
+    def _csv(self, name: str, table: Table, source: Csv) -> tuple[str, Mapping[str, tuple[str, str]]]:
+        header = source.names()
+        if header is None:
+            header = list(table.columns)
+        for column in table.columns:
+            if header.count(column) != 1:
+                count = "no column" if column not in header else "several columns"
+                raise PlanError(f"the header of table {name!r} has {count} {column!r}")
+        cells = [f"c{place}" for place in range(len(header))]
+        return source.scan(cells), {column: (cells[header.index(column)], "VARCHAR") for column in table.columns}
+
+    def _frame(self, name: str, table: Table, source: Frame) -> tuple[str, Mapping[str, tuple[str, str]]]:
+        cells = [f"c{place}" for place in range(len(table.columns))]
+        scan = f"_frame_{list(self._tables).index(name)}"
+        source.check(table)
+        self._engine.register(scan, guarded(lambda: source.arrow(table, cells)))
+        types = self._described(scan, f"the data of table {name!r} cannot be read")
+        return scan, {column: (cell, types[cell]) for column, cell in zip(table.columns, cells, strict=True)}
+
+    def _described(self, scan: str, failure: str) -> dict[str, str]:
+        with contextlib.suppress(Exception):
+            return {row[0]: row[1] for row in self._engine.execute(f"DESCRIBE SELECT * FROM {scan}").fetchall()}
+        raise PlanError(failure)  # outside of the block, so that the engine's error is not its context
+
+    @staticmethod
+    def _known(table: Table, types: Mapping[str, str]) -> dict[str, tuple[str, str]]:
+        for column in table.columns:
+            if column not in types:
+                raise PlanError(f"the data of table {table.name!r} has no column {column!r}, which the schema names")
+        return {column: (column, types[column]) for column in table.columns}
+
+
+def _no_twins(names: Mapping[str, Any], what: str) -> None:
+    """SQL does not tell upper from lower case in names."""
+    seen: dict[str, str] = {}
+    for name in names:
+        if (first := seen.setdefault(name.lower(), name)) != name:
+            raise PlanError(f"two {what} are called {first!r} and {name!r}, which are one name in SQL")
