@@ -16,7 +16,7 @@ import math
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from fractions import Fraction
-from functools import cached_property
+from functools import cached_property, lru_cache
 
 import sqlglot
 from sqlglot import exp
@@ -326,9 +326,15 @@ def totals(rows: exp.Query, *, keys: int, most: int, units: bool, counts: bool) 
     return _filled(f"SELECT coalesce(sum(s), 0) AS s0 FROM ({each}) AS _units", rows)
 
 
+@lru_cache(maxsize=128)
+def _template(text: str) -> exp.Expr:
+    """A statement of ours, read once: dashboards ask the same again and again."""
+    return sqlglot.parse_one(text, dialect="duckdb")
+
+
 def _filled(text: str, rows: exp.Query) -> exp.Query:
     """A statement of ours with the rows put in."""
-    tree = sqlglot.parse_one(text, dialect="duckdb")
+    tree = _template(text).copy()
     for node in list(tree.find_all(exp.Table)):
         if node.name == "_rows":
             node.replace(rows.copy().subquery("_rows"))
