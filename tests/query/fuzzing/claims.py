@@ -70,9 +70,9 @@ def _additive(asked: Asked) -> None:
         if whole != parts[0]:
             raise Broken(f"additive: public keys differ: {asked.text}")
         return
-    if not parts[1] and "SUM(v) > 0" in asked.text:
-        return  # a unit without a say in which groups are shown shows none alone, but counts in those of others
-    for key in {*whole, *parts[0], *parts[1]}:
+    # A group in which nobody has a say is not told, though units count in it: only what both parts tell is compared.
+    told = set(parts[0]) & set(parts[1]) if "SUM(v) > 0" in asked.text else {*whole, *parts[0], *parts[1]}
+    for key in told:
         sums = tuple(map(sum, zip(*(each.get(key, zero) for each in parts), strict=True)))
         if whole.get(key, zero) != sums:
             raise Broken(f"additive: one unit's rows depend on another's, at {key}: {asked.text}")
