@@ -74,14 +74,9 @@ def given(front: Front, connection: Connection) -> Groups:
 
 def selected(front: Front, design: Design, connection: Connection, noise: Noise) -> tuple[Groups, dict[str, Any]]:
     """Choose groups by their numbers of units and measure them, in one statement."""
-    assert design.votes is not None
     table = connection.run(design.statement("sums", lambda: _sums(front, design).statement))
-    votes = wholes(table, table.num_columns - 1)
-    noisy = votes + noise.draw(design.law(design.votes.coordinate), votes.size)
-    kept = np.flatnonzero((noisy >= design.threshold).astype(np.bool_))
-    groups, order = _sorted(table, kept, len(front.keys))
-    picked = kept[order]
-    found = {VOTES: _real(noisy[picked], design.votes.coordinate)}
+    groups, picked, votes = _voted(front, design, table, noise)
+    found = {VOTES: votes}
     for i, each in enumerate(design.sums):
         exact = wholes(table, len(front.keys) + i)[picked]
         found[each.measure.name] = _real(exact + noise.draw(design.law(each), exact.size), each)
@@ -90,15 +85,22 @@ def selected(front: Front, design: Design, connection: Connection, noise: Noise)
 
 def chosen(front: Front, design: Design, connection: Connection, noise: Noise) -> tuple[Groups, list[float]]:
     """Choose groups by their numbers of units, and nothing else yet: with the noisy numbers of units."""
-    assert design.votes is not None
     rows = front.rows({})
     statement = Sums(rows, len(front.keys), (), design.votes, design.blur, front.units, front.reading.single).statement
-    table = connection.run(statement)
-    votes = wholes(table, table.num_columns - 1)
-    noisy = votes + noise.draw(design.law(design.votes.coordinate), votes.size)
+    groups, _, votes = _voted(front, design, connection.run(statement), noise)
+    return groups, votes
+
+
+def _voted(
+    front: Front, design: Design, table: pyarrow.Table, noise: Noise
+) -> tuple[Groups, NDArray[np.int64], list[float]]:
+    """The groups whose noisy number of units reaches the threshold: their places in the table, and these numbers."""
+    assert design.votes is not None
+    each, votes = design.votes.coordinate, wholes(table, table.num_columns - 1)
+    noisy = votes + noise.draw(design.law(each), votes.size)
     kept = np.flatnonzero((noisy >= design.threshold).astype(np.bool_))
     groups, order = _sorted(table, kept, len(front.keys))
-    return groups, _real(noisy[kept[order]], design.votes.coordinate)
+    return groups, kept[order], _real(noisy[kept[order]], each)
 
 
 def sums(
