@@ -67,6 +67,8 @@ def _enough(report: Report, count: int) -> None:
         (mutants.nan_is_a_number, [91, 94, 98], "value nan"),
         (mutants.heavy_counts_in_full, range(70, 71), "times what is allowed"),
         (mutants.too_many_values, [55, 70], "distinct: .* times what is allowed"),
+        (mutants.advice_for_free, [4, 5], "total: .* times what is allowed"),
+        (mutants.everybody_votes, [42, 60], "new: .* times what is allowed"),
     ],
 )
 def test_planted_faults_are_found_among_the_hundred(

@@ -6,12 +6,13 @@ import re
 from collections.abc import Callable
 from contextlib import AbstractContextManager, ExitStack
 from dataclasses import replace
+from fractions import Fraction
 from typing import Any
 from unittest import mock
 
 from sqlglot import exp
 
-from sfumato.query import bounding, running
+from sfumato.query import bounding, plan, running
 from sfumato.query.bounding import Sums
 from sfumato.query.expressions import trees
 from sfumato.query.measures import LARGEST_SUM, Coordinate
@@ -134,3 +135,21 @@ def numbers_of_rows_decide() -> Any:
         return bounding.distinct_values(rows, **more)
 
     return mock.patch.object(running, "distinct_values", not_numbered)
+
+
+def advice_for_free() -> Any:
+    """What the adviser asks is not taken off the other questions' shares."""
+    honest = plan.shares_of
+
+    def all_of_it(questions: Any, weights: Any, rest: Fraction, **more: Any) -> Any:
+        return honest(questions, weights, Fraction(1), **more)
+
+    return mock.patch.object(plan, "shares_of", all_of_it)
+
+
+def everybody_votes() -> Any:
+    """Units with more groups than may have a say have one all the same."""
+    honest = Sums._vote
+    return mock.patch.object(
+        Sums, "_vote", lambda self, votes, full: honest(self, replace(votes, most_keys=None), full)
+    )
