@@ -36,7 +36,7 @@ test: $(READY) tools  ## the tests (a few minutes on two cores)
 	$(BIN)/python -m pytest -n 2
 
 test-all: $(READY) tools lint  ## all tests: slow, statistical and soak tests too
-	$(BIN)/python -m pytest -n 2 -m "slow or not slow"
+	SFUMATO_EXAMPLES=fresh $(BIN)/python -m pytest -n 2 -m "slow or not slow"
 
 lint: $(READY)  ## ruff and strict mypy
 	$(BIN)/ruff check .
