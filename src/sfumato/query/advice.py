@@ -92,7 +92,7 @@ def advised(plan: Sql, connection: Connection, noise: Noise) -> dict[str, Any]:
     start, by_keys = Limits(most_keys=MOST_KEYS), None
     if plan.questions.votes:
         (by_keys,) = profiles(front, blur, connection, noise, (), third)
-        start = _keys(by_keys, unclip=plan.unclip)
+        start = keys_limit(by_keys, unclip=plan.unclip)
     votes: list[float] | None = None
     if front.selects:
         groups, votes = running.chosen(front, plan.design(start), connection, noise)
@@ -110,7 +110,7 @@ def advised(plan: Sql, connection: Connection, noise: Noise) -> dict[str, Any]:
     return {**running.stored(front, groups), **found, **more, "limits": Advice(limits, reaches, wide).stored()}
 
 
-def _keys(by_keys: Profile, *, unclip: bool) -> Limits:
+def keys_limit(by_keys: Profile, *, unclip: bool) -> Limits:
     """In how many groups a unit counts in full, and with how many it still has a say."""
     if by_keys.total <= 0:
         return Limits(most_keys=MOST_KEYS)
@@ -133,25 +133,39 @@ def _limits(
     values = max(start.keys, 1)
     if about.total <= 0 or masses.total <= 0:
         return Limits(rows=1, keys=start.keys, most_keys=start.most_keys, values=values), {}
-    share = next(iter(plan.design(start).shares.values()))
-    typical = _typical(masses.total, groups, votes)
-
-    def error(length: float) -> float:
-        scale = float(plan.blur.scale(_short(length), share))
-        return _RESIDUE[plan.unclip] * about.lost(length, masses) + _WIDTH * scale / typical
-
-    least = min(plan.design(start).shares.values())
     usual = about.middles[(about.middles >= largest / 2) & (about.middles <= about.largest)]
-    candidates = [each for each in usual if plan.blur.scale(_short(float(each) / largest), least) <= _MOST_ROWS]
-    best = float(min(candidates, key=error, default=largest))
-    rows = _short(best / largest)
-    reaches = {first.name: _short(best)}
+    typical = _typical(masses.total, groups, votes)
+    best = best_length(plan, start, about, masses, typical, [float(each) for each in usual], largest)
+    rows = short(best / largest)
+    reaches = {first.name: short(best)}
     for each, profile in zip(measures[1:], lengths[1:-1], strict=True):
         # The length of this measure that as many units exceed; never more than the bounds of rows allow.
         same = profile.length(about.above(best)) if profile.total > 0 else best * float(each.largest) / largest
-        reaches[each.name] = min(_short(same), rows * each.largest)
+        reaches[each.name] = min(short(same), rows * each.largest)
     limits = Limits(rows=rows, keys=start.keys, most_keys=start.most_keys, values=values)
     return limits, reaches if plan.questions.measures else {}
+
+
+def best_length(
+    plan: Sql,
+    start: Limits,
+    about: Profile,
+    masses: Profile,
+    typical: float,
+    candidates: list[float],
+    largest: float = 1.0,
+) -> float:
+    """Where what a limit on lengths takes and the noise it needs, beside what a typical group holds, are least
+    together; `largest` is what one row may hold."""
+    first, *others = plan.design(start).shares.values()
+    least = min((first, *others))
+
+    def error(length: float) -> float:
+        scale = float(plan.blur.scale(short(length), first))
+        return _RESIDUE[plan.unclip] * about.lost(length, masses) + _WIDTH * scale / typical
+
+    drawn = [each for each in candidates if plan.blur.scale(short(each / largest), least) <= _MOST_ROWS]
+    return min(drawn, key=error, default=largest)
 
 
 def _typical(total: float, groups: int, votes: list[float] | None) -> float:
@@ -204,15 +218,15 @@ def _wide(blur: Blur, share: Fraction, measure: Measure, held: Profile) -> Fract
     or where the noise could not be drawn."""
 
     def error(limit: float) -> float:
-        return held.beyond(limit) + _WIDTH * float(blur.scale(_short(limit), share)) / held.total
+        return held.beyond(limit) + _WIDTH * float(blur.scale(short(limit), share)) / held.total
 
     most = _MOST_TOTAL * 2**measure.coarsest if measure.whole else math.inf
     some = held.middles[held.counts > 0] if held.total > 0 else ()
-    candidates = [float(each) for each in some if blur.scale(_short(float(each)), share) <= most]
-    return _short(min(candidates, key=error)) if candidates else None
+    candidates = [float(each) for each in some if blur.scale(short(float(each)), share) <= most]
+    return short(min(candidates, key=error)) if candidates else None
 
 
-def _short(value: float) -> Fraction:
+def short(value: float) -> Fraction:
     """A number of three digits, upwards."""
     digits = 2 - math.floor(math.log10(value))
     return Fraction(math.ceil(Fraction(value) * Fraction(10) ** digits)) / Fraction(10) ** digits

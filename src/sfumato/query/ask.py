@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
+from dataclasses import MISSING
 from dataclasses import fields as fields_of
-from typing import Any
+from typing import Any, TypeVar
 
 from .. import checks
 from ..errors import ArgumentError
@@ -12,8 +13,11 @@ from ..schema import Schema
 from ..units import Unit
 from . import target
 from .comments import options_in
+from .hints import Hints
 from .limits import Limits
 from .plan import Sql
+
+T = TypeVar("T", Limits, Hints)
 
 
 def sql(
@@ -34,6 +38,7 @@ def sql(
     advice: Any = None,
     floor: bool | None = None,
     unclip: bool | None = None,
+    hints: Hints | Mapping[str, Any] | None = None,
 ) -> Sql:
     """The plan that answers a query: `curator.quote` prices it, `curator.release` runs it.
 
@@ -46,6 +51,8 @@ def sql(
     bounds    (lowest, highest) by column, for what the schema gives no bounds for
     limits    how much one unit counts for at most; without it the adviser measures that first, for the share `advice`
               of the budget
+    hints     what is publicly known of the units, such as {"units": 5000, "rows": {1: 0.7, 5: 0.3}}: the limits are
+              then chosen by it, for nothing
     shares    weights of the questions, where some should be more exact than others
     floor     raise negative numbers to 0 (the raw ones stay beside)
     unclip    raise sums by what the limits are estimated to take from them; the adviser measures that
@@ -56,13 +63,15 @@ def sql(
     given: dict[str, Any] = {
         "epsilon": epsilon, "delta": delta, "rho": rho, "accuracy": accuracy, "group_rows": group_rows, "keys": keys,
         "bounds": bounds, "limits": limits, "shares": shares, "advice": advice, "floor": floor,
-        "unclip": unclip,
+        "unclip": unclip, "hints": hints,
     }  # fmt: skip
     checks.instance(text, str, "text", "a query")
     options = _merged(given, options_in(text))
     wanted, size = options.pop("accuracy", None), options.pop("group_rows", None)
     if isinstance(options.get("limits"), Mapping):
-        options["limits"] = _limits(options["limits"])
+        options["limits"] = _named(Limits, options["limits"], "limits")
+    if isinstance(options.get("hints"), Mapping):
+        options["hints"] = _named(Hints, options["hints"], "hints")
     fields = {"text": text, "schema": schema, "protects": protects, **options}
     if wanted is None:
         if fields.get("epsilon") is None and fields.get("rho") is None:
@@ -74,12 +83,17 @@ def sql(
     return target.least(fields, wanted, size, chance)
 
 
-def _limits(given: Mapping[str, Any]) -> Limits:
-    known = [each.name for each in fields_of(Limits)]
-    for name in given:
-        if name not in known:
-            raise checks.refuse("limits", name, "limits by name: " + ", ".join(known))
-    return Limits(**given)
+def _named(kind: type[T], given: Mapping[str, Any], argument: str) -> T:
+    """Limits or hints, given by name."""
+    known: list[str] = [each.name for each in fields_of(kind)]
+    needed: list[str] = [
+        each.name for each in fields_of(kind) if each.default is MISSING and each.default_factory is MISSING
+    ]
+    for name in (*given, *needed):
+        if name not in known or name not in given:
+            must = f" ({' and '.join(needed)} at least)" if needed else ""
+            raise checks.refuse(argument, name, f"{argument} by name: {', '.join(known)}{must}")
+    return kind(**given)
 
 
 def _data(data: Any, unit: Unit | None) -> tuple[Schema, Unit]:

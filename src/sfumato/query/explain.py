@@ -6,7 +6,7 @@ import textwrap
 from typing import TYPE_CHECKING
 
 from .aggregates import VOTES
-from .finish import told
+from .finish import expected_loss, told
 
 if TYPE_CHECKING:
     from .design import Design
@@ -31,6 +31,8 @@ def steps(plan: Sql) -> list[str]:
         lines.append(
             f"give every {unit} a weight, 1 or less, so that it counts for at most {design.limits}: no row is dropped"
         )
+    if plan.hints is not None:
+        lines.append(expected_loss(plan, plan.hints))
     lines += _noise(plan, design)
     lines += [f"{name}: ± {width:.4g} at 95 %" for name, width in told(plan, 0.05).items()]
     return [*lines, *_statements(plan)]

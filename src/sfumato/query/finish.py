@@ -12,6 +12,7 @@ from sqlglot import exp
 from .advice import Advice, share_of_totals, wide_coordinate
 from .aggregates import VOTES, Binned, Ranked, Statistic
 from .design import Design
+from .hints import Hints, loss
 from .limits import Limits
 from .outermost import text_of
 from .quantiles import rank_error
@@ -181,6 +182,12 @@ def _item(value: Any) -> Any:
     return int(plain) if isinstance(plain, float) and plain.is_integer() else plain
 
 
+def expected_loss(plan: Sql, hints: Hints) -> str:
+    """What the limits take, if the hints are right."""
+    assert plan.limits is not None
+    return f"by the hints, that takes about {100 * loss(plan, hints, plan.limits):.2g} % of all rows away"
+
+
 def notes(plan: Sql, design: Design, advice: Advice | None, raw: Mapping[str, Any]) -> list[str]:
     """What was clipped, dropped and suppressed, as far as that may be known without spending."""
     lines = []
@@ -191,6 +198,8 @@ def notes(plan: Sql, design: Design, advice: Advice | None, raw: Mapping[str, An
         )
     if advice is not None:
         lines += _losses(plan, advice, raw)
+    elif plan.hints is not None:
+        lines.append(expected_loss(plan, plan.hints))
     elif plan.front.units:
         lines.append("how much that lowers the sums is not known: limits=None lets the adviser measure it")
     if design.selects:

@@ -56,4 +56,5 @@ class Limits:
 
     def __str__(self) -> str:
         more = "".join(f", {name} by {float(each):g}" for name, each in self.reach.items())
-        return f"{float(self.rows):g} rows, {self.keys} groups{more}"
+        rows, keys = ("row" if self.rows == 1 else "rows"), ("group" if self.keys == 1 else "groups")
+        return f"{float(self.rows):g} {rows}, {self.keys} {keys}{more}"

@@ -21,6 +21,8 @@ from .advice import check as check_advice
 from .blur import Blur, blur
 from .design import Design, Questions, shares_of
 from .front import Front, front
+from .hints import Hints
+from .hints import limits as limits_by
 from .limits import Limits
 from .released.answer import Answer
 
@@ -58,6 +60,7 @@ class Sql(Plan[dict[str, Any]]):
     advice: Exact = ADVICE
     floor: bool = False
     unclip: bool = False
+    hints: Hints | None = None
 
     def __post_init__(self) -> None:
         checks.instance(self.text, str, "text", "a query")
@@ -82,12 +85,23 @@ class Sql(Plan[dict[str, Any]]):
             raise checks.refuse("advice", self.advice, "a share of the budget, at most 1/2")
         checks.instance(self.floor, bool, "floor", "True or False")
         checks.instance(self.unclip, bool, "unclip", "True or False")
+        if self.hints is not None:
+            checks.instance(self.hints, Hints, "hints", "hints by name, such as {'units': 5000, 'rows': 3}")
+            self._take_hints(self.hints)
         if self.fixed is not None:
             _ = self.fixed.spreads
             running.check(self.front, self.fixed)
         else:
             check_advice(self)
         finish.check(self)  # what cannot be computed from the released numbers is refused before they are paid for
+
+    def _take_hints(self, hints: Hints) -> None:
+        """Limits by the hints, where none are given; else the hints only tell what the limits are expected to take."""
+        if not self.front.units:
+            raise ArgumentError("hints are not for rows that are units of their own: nothing limits them.")
+        if self.limits is None:
+            object.__setattr__(self, "limits", Limits())
+            object.__setattr__(self, "limits", limits_by(self, hints))
 
     @property
     def unit(self) -> Unit:

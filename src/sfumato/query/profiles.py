@@ -76,14 +76,14 @@ class Profile:
     def lost(self, limit: float, masses: Profile, power: float = 1.0) -> float:
         """The share of all masses that a limit on lengths takes away, if the longest are the most massive; `power` 1/2
         where weights are roots."""
-        ends, length, mass = _paired(self, masses)
+        ends, length, mass = paired(self, masses)
         units = np.diff(ends, prepend=0.0)
         total = float(units @ mass)
         kept = np.minimum(1.0, limit / length) ** power
         return 0.0 if total <= 0 else float(units @ (mass * (1 - kept))) / total
 
 
-def _paired(one: Profile, two: Profile) -> tuple[Floats, Floats, Floats]:
+def paired(one: Profile, two: Profile) -> tuple[Floats, Floats, Floats]:
     """Both from the heaviest unit down: at which numbers of units either changes, and what both are up to there."""
     found = []
     for each in (one, two):
