@@ -5,7 +5,7 @@ BIN := $(VENV)/bin
 READY := $(VENV)/.ready
 
 .DEFAULT_GOAL := help
-.PHONY: help demo tools test test-all lint bench bench-setup clean
+.PHONY: help demo tools test test-all lint docs docs-serve bench bench-setup clean
 
 # What some tests use besides Python: strace kills workers at a system call, faketime moves their clocks.
 TOOLS := strace faketime
@@ -21,7 +21,7 @@ $(READY): pyproject.toml constraints.txt
 	@touch $@
 
 demo: $(READY)  ## a small private analysis of a generated hospital, start to end
-	@$(BIN)/python -m sfumato.demo
+	@$(BIN)/sfumato demo
 
 tools:
 	@missing=""; for tool in $(TOOLS); do command -v $$tool > /dev/null || missing="$$missing $$tool"; done; \
@@ -43,6 +43,12 @@ lint: $(READY)  ## ruff and strict mypy
 	$(BIN)/ruff format --check .
 	$(BIN)/mypy
 
+docs: $(READY)  ## the documentation site, into build/site; a warning is an error
+	NO_MKDOCS_2_WARNING=1 $(BIN)/python -m mkdocs build --strict
+
+docs-serve: $(READY)  ## the same, shown at 127.0.0.1:8000 while you write
+	NO_MKDOCS_2_WARNING=1 $(BIN)/python -m mkdocs serve
+
 bench-setup: $(READY)  ## one virtual environment per peer library, under .bench/
 	$(BIN)/python -m bench.peers
 
@@ -53,6 +59,7 @@ bench: $(READY) bench-setup  ## the benchmarks, side by side with the peers
 	$(BIN)/python -m bench.holdout
 	$(BIN)/python -m bench.ledger
 	$(BIN)/python -m bench.query
+	$(BIN)/python -m bench.migration
 
 clean:  ## remove what the other commands made
-	rm -rf $(VENV) .bench dist build .pytest_cache .mypy_cache .ruff_cache .hypothesis
+	rm -rf $(VENV) .bench hospital-demo dist build .pytest_cache .mypy_cache .ruff_cache .hypothesis

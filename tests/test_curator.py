@@ -249,7 +249,7 @@ def test_a_quote_is_free_touches_nothing_and_equals_the_charge() -> None:
     for plan in (COUNT, m.Laplace(query=bounds.mean("age", 0, 120, BY_PATIENT), epsilon=0.3), repeat(COUNT, 2)):
         house = House()
         quoted = house.curator.quote(plan)
-        assert house.log == ["quote"] and house.reads == 0 and spent(house.ledger, "patients") == [0]
+        assert house.log == ["answer", "quote"] and house.reads == 0 and spent(house.ledger, "patients") == [0]
         house.curator.release(plan)
         assert float(spent(house.ledger, "patients")[0]) == quoted.epsilon
     gaussian = m.Gaussian(query=bounds.count(BY_PATIENT), epsilon=1, delta=1e-6)

@@ -19,6 +19,7 @@ if TYPE_CHECKING:
     from .jointly import joint
     from .ledger import MemoryLedger, open_ledger
     from .private import Private
+    from .project import open_project
     from .query import Limits, sql
     from .report.explain import explain
     from .schema import Schema
@@ -46,6 +47,7 @@ __all__ = [
     "joint",
     "mechanisms",
     "open_ledger",
+    "open_project",
     "partition",
     "repeat",
     "reserve",
@@ -72,6 +74,7 @@ _HOMES = {
     "explain": "report.explain",
     "joint": "jointly",
     "open_ledger": "ledger",
+    "open_project": "project",
     "partition": "combine",
     "repeat": "combine",
     "reserve": "combine",

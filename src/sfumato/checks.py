@@ -7,6 +7,7 @@ import warnings
 from collections.abc import Collection, Mapping
 from decimal import Decimal
 from fractions import Fraction
+from importlib import import_module
 from numbers import Integral, Real
 from pathlib import Path
 from typing import Any
@@ -180,3 +181,11 @@ def waiting(value: Any, name: str) -> float:
     if isinstance(value, bool) or not isinstance(value, int | float) or not 0 <= value <= 86400:
         raise refuse(name, value, "a number of seconds from 0 to 86400")
     return float(value)
+
+
+def library(name: str) -> Any:
+    """A package that sfumato can do without, on first use."""
+    try:
+        return import_module(name)
+    except ImportError:
+        raise ArgumentError(f"{name} is not installed: pip install {name}, or use .rows or .to_csv().") from None

@@ -53,6 +53,10 @@ class Sequence(Plan[dict[str, Any]]):
         return self.children[0].unit
 
     @property
+    def parts(self) -> Mapping[str, Plan[Any]]:
+        return self.plans
+
+    @property
     def event(self) -> events.Event:
         return events.Sequence(tuple(plan.event for plan in self.children))
 
@@ -64,6 +68,16 @@ class Sequence(Plan[dict[str, Any]]):
 
     def error(self, raw: dict[str, Any], alpha: float) -> dict[str, Any]:
         return {name: plan.error(raw[name], alpha) for name, plan in self.plans.items()}
+
+    def expected_errors(self, alpha: float) -> Mapping[str, float]:
+        found: dict[str, float] = {}
+        for name, plan in self.plans.items():
+            single = plan.expected_error(alpha)
+            if single is not None:
+                found[name] = single
+            else:
+                found |= {f"{name} / {part}": each for part, each in plan.expected_errors(alpha).items()}
+        return found
 
     def explain(self) -> list[str]:
         return [f"{name}: {line}" for name, plan in self.plans.items() for line in plan.explain()]

@@ -4,13 +4,16 @@
       0  a key used before: its stored release, or a refusal; a key never pays twice, and its data opens once
          the same plan on the same data version, already answered and paid on these accounts: the stored release
       1  the plan must fit the data (unit, columns), else it is refused
-      2  the ledger charges every account on the path, or refuses
+      2  the ledger charges every account on the path, or refuses; a part of a list that was prepaid is charged nothing,
+         and is taken from the list in the same step (under the key, if one is given: so it is never taken twice)
       3  the ledger marks the receipt opened; a receipt opens once
       4  the data is opened
       5  the plan runs; noise only from run.noise
       6  the result is made a value and stored with the receipt
       7  the ledger settles the receipt
     Any exception after 2 settles it as failed: the charge stays, and a fixed text is raised that holds no data.
+
+    prepay(sequence) does 1 and 2 for a whole list, as one price; then release(part) of each, whenever it is wanted.
 
 These guards stop accidents, not hostile code in the same process.
 """
@@ -32,6 +35,9 @@ from .plan import Drawn, Ledger, Plan, Receipt, Run
 from .private import Private
 from .release import Quote, Release
 from .rows import Rows
+
+_ANSWERED = "nothing: it is answered already, and the stored answer is free"
+_PREPAID = "nothing: it is paid already, as a part of a list"
 
 
 def _has_questions(plan: Plan[Any]) -> None:
@@ -74,8 +80,22 @@ class Curator:
         self._check(plan)
         data = self.private.address
         path = self.ledger.path(self.accounts, plan, data=data)
-        affordable = self.ledger.quote(self.accounts, plan, data=data)
-        return Quote(plan, affordable, tuple(f"{name}: {self.ledger.left(name)}" for name in path))
+        due = self._due(plan)
+        affordable = due is _ANSWERED or self.ledger.quote(self.accounts, plan, data=data)
+        left = tuple(f"{name}: {self.ledger.left(name)}" for name in path)
+        return Quote(plan, affordable, left, {name: self._used(name, plan, due) for name in path}, due)
+
+    def _due(self, plan: Plan[Any]) -> str | None:
+        """Why nothing is to be paid now; None where the price is."""
+        data = self.private.address
+        with suppress(BudgetError):  # who may not ask is told the price
+            if self.ledger.answer(self.accounts, plan.hash, data) is not None:
+                return _ANSWERED
+        return _PREPAID if self.ledger.prepaid(self.accounts, plan, data=data) is not None else None
+
+    def _used(self, account: str, plan: Plan[Any], due: str | None) -> tuple[float | None, float | None]:
+        before = self.ledger.used(account)
+        return before, before if due is not None else self.ledger.used(account, plan)
 
     def rehearse(self, plan: Plan[Any], *, rows: int = 300) -> Release:
         """Run the plan on made-up rows from the schema, with full error texts. Free; tells nothing about the data."""
@@ -116,6 +136,22 @@ class Curator:
             raise
         self.ledger.settle(receipt, "answered", answer)
         return Release(plan, record.parse(answer), receipt)
+
+    def prepay(self, plan: Plan[Any], *, note: str = "", key: str | None = None) -> Receipt:
+        """Pay for a list of releases as one, `sequence(...)`; `release` of each of its parts then costs nothing more.
+
+        The list has one price, below the sum of its parts' where composition gives that. Each part is released once,
+        on this version of the data; a part whose data was opened and that has no answer is gone, and pays anew.
+
+        key  names this request: a retry with the same key gets the same receipt and never pays again
+        """
+        checks.instance(plan, Plan, "plan", "a list of releases: sequence(...)")
+        for part in plan.parts.values():
+            self._check(part)
+            _has_questions(part)
+        self._small(plan)
+        data, grade = self.private.address, self._bits.grade
+        return self.ledger.prepay(self.accounts, plan, data=data, grade=grade, note=note, key=key)
 
     @contextmanager
     def supervise(self, plan: Plan[Any], *, note: str = "", key: str | None = None) -> Iterator[Drawn]:
@@ -186,7 +222,7 @@ class Curator:
             self.ledger.open(receipt)
         except BaseException:
             if key is None:
-                if receipt.loop != "plan":
+                if receipt.loop == "trusted loop":
                     self.ledger.close(receipt)
                 self.ledger.settle(receipt, "failed")
             raise
@@ -205,10 +241,13 @@ class Curator:
                 "data's own unit"
             )
         plan.check_schema(self.private.schema)
+        self._small(plan, stacklevel=4)
+
+    def _small(self, plan: Plan[Any], *, stacklevel: int = 3) -> None:
         rows = self.private.size
         if rows and plan.delta > Fraction(1, rows):
             warnings.warn(
                 f"delta = {float(plan.delta):g} is above 1/n with n = {rows} rows: that allows publishing somebody.",
                 PrivacyWarning,
-                stacklevel=3,
+                stacklevel=stacklevel,
             )

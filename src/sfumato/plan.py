@@ -14,11 +14,11 @@ from dataclasses import dataclass, fields
 from fractions import Fraction
 from typing import Any, Generic, NamedTuple, Protocol, TypeVar
 
-from . import record
-from .accounting import approximate
+from . import display, record
+from .accounting import approximate, zcdp
 from .accounting.filters import Budget, Filter
 from .bounds import Bounded
-from .errors import BudgetError, DataError, PlanError, guarded
+from .errors import BudgetError, DataError, PlanError, UnsupportedEventError, guarded
 from .events import Event
 from .noise import Noise
 from .rows import Rows
@@ -26,6 +26,7 @@ from .schema import Column, Schema, Table
 from .units import Unit
 
 R = TypeVar("R")
+_ALPHA = 0.05  # of the error bars that are shown
 
 
 class Run:
@@ -142,6 +143,11 @@ class Plan(ABC, Generic[R]):
         return tuple(_within(self, Plan))
 
     @property
+    def parts(self) -> Mapping[str, Plan[Any]]:
+        """The releases of a list that may be paid as one and run one by one, by name; none for any other plan."""
+        return {}
+
+    @property
     def columns(self) -> dict[str, Column]:
         """The columns it reads, as far as it needs to know them."""
         found: dict[str, Column] = {}
@@ -173,6 +179,31 @@ class Plan(ABC, Generic[R]):
     def price(self) -> Fraction:
         """Its (epsilon, delta) price at its own delta."""
         return approximate.epsilon(self.event, self.delta)
+
+    def _repr_html_(self) -> str:
+        facts = [*told_before(self), ("hash", f"{self.hash[:16]}...")]
+        return display.card(f"Plan: {type(self).__name__}", display.steps(self.explain()), display.facts(facts))
+
+
+def price_text(plan: Plan[Any]) -> str:
+    """What it costs, in words."""
+    try:
+        epsilon = float(plan.price())
+    except UnsupportedEventError:  # no delta was named, so there is no epsilon: the native currency
+        return f"rho = {float(zcdp.rho(plan.event)):.6g}"
+    return f"epsilon = {epsilon:.6g}" + (f" at delta = {float(plan.delta):.3g}" if plan.delta else "")
+
+
+def told_before(plan: Plan[Any]) -> Iterator[tuple[str, str]]:
+    """What is known before anything runs: the price, whom it hides, and how exact it will be."""
+    yield "price", price_text(plan)
+    yield "hides", str(plan.unit)
+    named = plan.expected_errors(_ALPHA)  # first: a name may say that it is in ranks, or that other columns have none
+    width = plan.expected_error(_ALPHA)
+    if not named and width is not None:
+        yield "error", f"±{width:.4g} at 95 %"
+    for name, each in named.items():
+        yield "error", f"{name}: ±{each:.4g} at 95 %"
 
 
 def _within(owner: Any, kind: type[Any]) -> Iterator[Any]:
@@ -217,7 +248,8 @@ class Receipt:
     unit: Unit
     grade: str
     note: str = ""
-    loop: str = "plan"  # or "trusted loop": the user's own code ran between private parts
+    loop: str = "plan"  # "trusted loop": the user's own code ran between private parts
+    # "parts": a list that runs part by part, and opens nothing itself; "part": one of them, paid with its list
 
 
 class Gauge(NamedTuple):
@@ -250,7 +282,16 @@ class Ledger(Protocol):
     def spend(
         self, accounts: tuple[str, ...], plan: Plan[Any], *, data: str, grade: str, note: str, key: str | None = None
     ) -> Receipt:
-        """Charge every account on the path, or none. The same key is charged once."""
+        """Charge every account on the path, or none; nothing for a part of a list that was prepaid. The same key is
+        charged once."""
+
+    def prepay(
+        self, accounts: tuple[str, ...], plan: Plan[Any], *, data: str, grade: str, note: str, key: str | None = None
+    ) -> Receipt:
+        """Charge a list of releases as one; a later `spend` for one of its parts, on the same data, is paid with it."""
+
+    def prepaid(self, accounts: tuple[str, ...], plan: Plan[Any], *, data: str) -> Receipt | None:
+        """The receipt of the list that this plan was paid with, while it is not taken."""
 
     def open(self, receipt: Receipt) -> None:
         """Mark the receipt opened, before data is touched. A receipt opens once."""
@@ -275,6 +316,10 @@ class Ledger(Protocol):
 
     def left(self, account: str) -> str:
         """What is left on an account, in words."""
+
+    def used(self, account: str, plan: Plan[Any] | None = None) -> float | None:
+        """The part of an account's limit that is gone, in the currency with most left; with a plan, what would be gone
+        after it (infinite where it does not fit). None for an account without a limit of its own."""
 
 
 class Drawn(Run):

@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from . import checks
+from . import checks, display
 from .address import Address
 from .errors import PlanError, ReceiptError
 from .plan import Receipt
@@ -127,6 +127,13 @@ class Private:
 
     def __repr__(self) -> str:
         return f"<Private {self.name} version {self.version}: {', '.join(self._shown)}; hides {self.unit}>"
+
+    def _repr_html_(self) -> str:
+        facts = [("version", self.version), ("hides", self.unit)]
+        facts += [("blocks", ", ".join(self.blocks))] if self.blocks else []
+        tables = display.Html(self.schema._repr_html_())
+        closed = "The data is behind the door: it opens only for a plan that was paid for."
+        return display.card(f"Private: {self.name}", display.facts(facts), tables, note=closed)
 
     def __reduce__(self) -> Any:
         raise TypeError("private data is not pickled or copied: pass the source it came from")

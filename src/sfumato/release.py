@@ -2,15 +2,17 @@
 
 from __future__ import annotations
 
-import html
+import csv
+import io
+import math
 from collections.abc import Iterator, Mapping
-from dataclasses import dataclass
-from typing import Any
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any, NamedTuple, cast
 
-from .accounting import zcdp
-from .checks import refuse
-from .errors import UnsupportedEventError
-from .plan import Plan, Receipt
+from . import display
+from .checks import library, refuse
+from .plan import Plan, Receipt, price_text, told_before
 
 _ALPHA = 0.05
 _ROWS_SHOWN = 20
@@ -18,11 +20,19 @@ _ROWS_SHOWN = 20
 
 @dataclass(frozen=True)
 class Quote:
-    """What a plan costs and how exact it will be. Nothing was touched or charged."""
+    """What a plan costs and how exact it will be. Nothing was touched or charged.
+
+    left  what each account that would pay has left, in words
+    used  for each of them, the part of its limit that is gone before and after; None where it has no limit, infinite
+          where the plan does not fit
+    due   what is to be paid now, in words, where that is not the price: it is answered, or paid, already
+    """
 
     plan: Plan[Any]
     affordable: bool
     left: tuple[str, ...] = ()
+    used: Mapping[str, tuple[float | None, float | None]] = field(default_factory=dict)
+    due: str | None = None
 
     @property
     def price(self) -> str:
@@ -36,6 +46,12 @@ class Quote:
     def delta(self) -> float:
         return float(self.plan.delta)
 
+    @property
+    def verdict(self) -> str:
+        if self.due is not None and self.affordable:
+            return "free now"
+        return "fits the budget" if self.affordable else "does not fit the budget"
+
     def error(self, alpha: float = _ALPHA) -> float | None:
         """The half-width expected at confidence 1 - alpha, where the fields alone give it."""
         return self.plan.expected_error(_confidence(alpha))
@@ -45,23 +61,39 @@ class Quote:
         return self.plan.expected_errors(_confidence(alpha))
 
     def __str__(self) -> str:
-        return "\n".join(f"{name:9} {text}" for name, text in self._lines())
+        lines = [*self._told(), *(("budget", text) for text in self.left), ("verdict", self.verdict)]
+        return "\n".join(f"{name:9} {text}" for name, text in lines)
 
-    def _lines(self) -> Iterator[tuple[str, str]]:
-        yield "price", self.price
-        yield "hides", str(self.plan.unit)
-        width = self.error()
-        if width is not None:
-            yield "error", f"±{width:.4g} at 95 %"
-        else:
-            for name, each in self.errors().items():
-                yield "error", f"{name}: ±{each:.4g} at 95 %"
-        for text in self.left:
-            yield "budget", text
-        yield "verdict", "fits the budget" if self.affordable else "does not fit the budget"
+    def _told(self) -> Iterator[tuple[str, str]]:
+        yield from told_before(self.plan)
+        if self.due is not None:
+            yield "due now", self.due
 
     def _repr_html_(self) -> str:
-        return _html_table(("", "quote"), self._lines())
+        facts: list[tuple[Any, Any]] = [*self._told()]
+        for text, (before, after) in zip(self.left, self.used.values(), strict=False):
+            drawn = "" if before is None or after is None else display.bar(before, after - before)
+            facts.append(("budget", display.Html(f"{display.text(text)}<br>{drawn}")))
+        note = "Nothing was touched or charged. Bars show the gauge with most room, with the delta that it has taken."
+        return display.card(f"Quote: {self.verdict}", display.facts(facts), note=note)
+
+
+class Figure(NamedTuple):
+    """One released value with its half-width; `name` says where in the release it stands."""
+
+    name: str
+    value: Any
+    error: float | None
+
+    @property
+    def is_number(self) -> bool:
+        return isinstance(self.value, int | float) and not isinstance(self.value, bool)
+
+    @property
+    def texts(self) -> tuple[str, str, str]:
+        shown = f"{self.value:,.2f}" if isinstance(self.value, float) else str(self.value)
+        words = "± {:,.2f}" if self.is_number else "scores within {:,.2f} of the best"  # of a selection
+        return self.name, shown, "" if self.error is None else words.format(self.error)
 
 
 @dataclass(frozen=True)
@@ -87,34 +119,112 @@ class Release:
         text = "\n".join(f"{number}. {step}" for number, step in enumerate((*steps, grade), 1))
         return text + "\nError bars cover the noise; they do not cover values clamped to bounds or rows left out."
 
-    def rows(self, alpha: float = _ALPHA) -> list[tuple[str, str, str]]:
-        """(name, value, error bar), ready to print."""
+    def figures(self, alpha: float = _ALPHA) -> list[Figure]:
+        """Every released value by itself, with its name and its half-width."""
         return list(_flat("", self.value, self.error(alpha)))
 
-    def __str__(self) -> str:
+    def rows(self, alpha: float = _ALPHA) -> list[tuple[str, str, str]]:
+        """(name, value, error bar), ready to print."""
+        return [figure.texts for figure in self.figures(alpha)]
+
+    # other forms
+
+    def to_pandas(self, alpha: float = _ALPHA) -> Any:
+        """A pandas DataFrame: of a query its table, of anything else the columns name, value and error."""
         value = self.value
-        if hasattr(value, "_repr_html_"):  # a table that shows itself, with its error bars
-            return f"{value}\n{self._footnote()}"
-        rows = self.rows()
+        return value.to_pandas(alpha) if _is_table(value) else library("pandas").DataFrame(self._columns(alpha))
+
+    def to_polars(self, alpha: float = _ALPHA) -> Any:
+        """The same as a polars DataFrame."""
+        value = self.value
+        return value.to_polars(alpha) if _is_table(value) else library("polars").DataFrame(self._columns(alpha))
+
+    def to_arrow(self, alpha: float = _ALPHA) -> Any:
+        """The same as a pyarrow Table."""
+        value = self.value
+        return value.to_arrow(alpha) if _is_table(value) else library("pyarrow").table(self._columns(alpha))
+
+    def to_csv(self, path: str | Path | None = None, alpha: float = _ALPHA) -> str | None:
+        """The same into a file, or as a text where no path is given."""
+        value = self.value
+        if _is_table(value):
+            return cast("str | None", value.to_csv(path, alpha))
+        columns = self._columns(alpha)
+        held = io.StringIO()
+        writer = csv.writer(held, lineterminator="\n")
+        writer.writerow(columns)
+        writer.writerows(zip(*columns.values(), strict=True))
+        if path is None:
+            return held.getvalue()
+        Path(path).write_text(held.getvalue(), encoding="utf-8")
+        return None
+
+    def _columns(self, alpha: float) -> dict[str, list[Any]]:
+        """A column of a frame has one type: values of different kinds become text."""
+        figures = self.figures(alpha)
+        values = [figure.value for figure in figures]
+        present = [each for each in values if each is not None]
+        if all(figure.is_number for figure in figures if figure.value is not None):
+            if not all(isinstance(each, int) and -(2**63) <= each < 2**63 for each in present):
+                values = [None if each is None else float(each) for each in values]
+        elif not all(isinstance(each, bool) for each in present):
+            values = [None if each is None else str(each) for each in values]
+        errors = [None if figure.error is None else float(figure.error) for figure in figures]
+        return {"name": [figure.name for figure in figures], "value": values, "error": errors}
+
+    # what people see
+
+    def __str__(self) -> str:
+        figures, tables = self._apart()
+        rows = [figure.texts for _, figures_ in figures for figure in figures_]
         shown = rows[:_ROWS_SHOWN]
         names, values = (max((len(row[i]) for row in shown), default=0) for i in (0, 1))
         lines = [f"{name:{names}}  {value:>{values}}  {bar}".strip() for name, value, bar in shown]
         if len(rows) > len(shown):
             lines.append(f"... and {len(rows) - len(shown)} more")
-        return "\n".join([*lines, self._footnote()])
-
-    def _footnote(self) -> str:
-        rehearsed = "rehearsed on made-up rows; " if self.receipt is None else ""
-        return f"({rehearsed}{price_text(self.plan)}; hides {self.plan.unit}; ± at 95 %)"
+        for name, table in tables:
+            lines += [f"{name}:", str(table), ""] if name else [str(table)]
+        return "\n".join([*lines, f"({self._footnote()})"])
 
     def __repr__(self) -> str:
         return str(self)
 
     def _repr_html_(self) -> str:
-        value = self.value
-        if hasattr(value, "_repr_html_"):
-            return f"{value._repr_html_()}<p>{html.escape(self._footnote())}</p>"
-        return _html_table(("", "value", "± at 95 %"), self.rows()[:_ROWS_SHOWN], self._footnote())
+        figures, tables = self._apart()
+        rows: list[tuple[Any, ...]] = []
+        for within, group in figures:
+            rows += [(*figure.texts, _drawn(figure, within)) for figure in group]
+        parts = []
+        if rows:
+            parts.append(display.table(("", "value", "± at 95 %", ""), rows[:_ROWS_SHOWN], right=(1,)))
+        if len(rows) > _ROWS_SHOWN:
+            parts.append(display.paragraph(f"... and {len(rows) - _ROWS_SHOWN} more", quiet=True))
+        parts += [display.card(name, display.Html(table._repr_html_())) for name, table in tables]
+        title = "Rehearsed on made-up rows: this says nothing about the data" if self.receipt is None else ""
+        return display.card(title, *parts, note=self._footnote() + self._paid())
+
+    def _footnote(self) -> str:
+        rehearsed = "rehearsed on made-up rows; " if self.receipt is None else ""
+        return f"{rehearsed}{price_text(self.plan)}; hides {self.plan.unit}; ± at 95 %"
+
+    def _paid(self) -> str:
+        if self.receipt is None:
+            return ""
+        return f"; receipt {self.receipt.id[:8]} on {', '.join(self.receipt.accounts)}; {self.receipt.grade} noise"
+
+    def _apart(self) -> tuple[list[tuple[_Span, list[Figure]]], list[tuple[str, Any]]]:
+        """Figures in groups that share a scale, and tables that show themselves, by name. Each part of a sequence (a
+        count, a mean) has a scale of its own."""
+        value, bars = self.value, self.error()
+        sections = [("", value, bars)]
+        if self.plan.parts:
+            sections = [(str(name), value[name], _part(bars, name)) for name in self.plan.parts]
+        figures = [list(_flat(name, item, bar)) for name, item, bar in sections if not _is_table(item)]
+        tables = [(name, item) for name, item, _ in sections if _is_table(item)]
+        return [(_span(each), each) for each in figures], tables
+
+
+_Span = tuple[float, float] | None
 
 
 def _confidence(alpha: float) -> float:
@@ -123,30 +233,54 @@ def _confidence(alpha: float) -> float:
     return alpha
 
 
-def price_text(plan: Plan[Any]) -> str:
-    try:
-        epsilon = float(plan.price())
-    except UnsupportedEventError:  # no delta was named, so there is no epsilon: the native currency
-        return f"rho = {float(zcdp.rho(plan.event)):.6g}"
-    return f"epsilon = {epsilon:.6g}" + (f" at delta = {float(plan.delta):.3g}" if plan.delta else "")
+def _is_table(value: Any) -> bool:
+    """A table that shows itself, with its error bars: the answer to a query."""
+    return hasattr(value, "_repr_html_")
 
 
-def _flat(name: str, value: Any, bar: Any) -> Iterator[tuple[str, str, str]]:
+def _part(bars: Any, name: Any) -> Any:
+    return bars[name] if isinstance(bars, Mapping) else None
+
+
+def _flat(name: str, value: Any, bar: Any) -> Iterator[Figure]:
     if isinstance(value, Mapping):
         for key, item in value.items():
-            inner = f"{name} / {key}" if name else str(key)
-            yield from _flat(inner, item, bar[key] if isinstance(bar, Mapping) else None)
+            yield from _flat(_below(name, key), item, _part(bar, key))
     elif isinstance(value, list | tuple):
         for index, item in enumerate(value):
-            yield from _flat(f"{name} [{index}]", item, bar[index] if isinstance(bar, list) else None)
+            yield from _flat(f"{name} [{index}]".strip(), item, bar[index] if isinstance(bar, list | tuple) else None)
+    elif _is_table(value):
+        yield from _cells(name, value, bar)
     else:
-        shown = f"{value:,.2f}" if isinstance(value, float) else str(value)
-        number = isinstance(value, int | float) and not isinstance(value, bool)
-        words = "± {:,.2f}" if number else "scores within {:,.2f} of the best"  # of a selection
-        yield name, shown, "" if bar is None else words.format(bar)
+        yield Figure(name, value, bar)
 
 
-def _html_table(head: tuple[str, ...], rows: Any, note: str = "") -> str:
-    cells = "".join(f"<th>{html.escape(cell)}</th>" for cell in head)
-    body = "".join("<tr>" + "".join(f"<td>{html.escape(cell)}</td>" for cell in row) + "</tr>" for row in rows)
-    return f"<table><thead><tr>{cells}</tr></thead><tbody>{body}</tbody></table><p>{html.escape(note)}</p>"
+def _cells(name: str, table: Any, bars: Mapping[str, Any]) -> Iterator[Figure]:
+    """The numbers of a table, named by the keys of their row and their column; of a table of keys, the keys."""
+    keys = [column for column in table.columns if bars[column] is None]
+    numbers = [column for column in table.columns if bars[column] is not None]
+    for place, row in enumerate(table.rows):
+        group = ", ".join(str(row[key]) for key in keys)
+        if not numbers:
+            yield Figure(f"{name} [{place}]".strip(), group, None)
+        for column in numbers:
+            inner = _below(name, group) if keys else name
+            yield from _flat(_below(inner, column), row[column], bars[column][place])
+
+
+def _below(name: str, key: Any) -> str:
+    return f"{name} / {key}" if name else str(key)
+
+
+def _span(figures: list[Figure]) -> _Span:
+    """The scale of error bars. A number that stands alone is seen against 0."""
+    points: list[tuple[float, float | None]] = [(float(f.value), f.error) for f in figures if _is_drawn(f)]
+    return display.span([*points, (0.0, None)] if len(points) == 1 else points)
+
+
+def _is_drawn(figure: Figure) -> bool:
+    return figure.is_number and figure.error is not None and math.isfinite(figure.value)
+
+
+def _drawn(figure: Figure, within: _Span) -> display.Html:
+    return display.error_bar(float(figure.value), figure.error, within) if _is_drawn(figure) else display.Html("")

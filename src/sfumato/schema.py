@@ -6,7 +6,6 @@ like the data without touching the data.
 
 from __future__ import annotations
 
-import html
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass, replace
 from fractions import Fraction
@@ -15,7 +14,7 @@ from typing import Any, Generic, Literal, TypeVar, get_args
 import numpy as np
 from numpy.typing import NDArray
 
-from . import checks, times
+from . import checks, display, times
 from .errors import PlanError
 from .record import record
 
@@ -83,7 +82,8 @@ class Column:
         for name in ("lower", "upper"):
             object.__setattr__(self, name, _time(getattr(self, name), name, self.type))
         if self.lower >= self.upper:  # type: ignore[operator]
-            raise checks.refuse("lower", self.lower, "before upper")
+            ends = [times.shown(int(end), self.type) for end in (self.lower, self.upper)]  # type: ignore[arg-type]
+            raise checks.refuse("lower", ends[0], f"a {self.type} before upper = {ends[1]!r}")
 
     def _stand_in(self) -> Any:
         if isinstance(self.nulls, str) and self.nulls == DROP:
@@ -339,12 +339,8 @@ class Schema:
         return "\n".join(map(str, self.tables.values()))
 
     def _repr_html_(self) -> str:
-        lines = []
-        for table in self.tables.values():
-            lines.append(f'<tr><th colspan="2" style="text-align:left">{html.escape(table.title)}</th></tr>')
-            for name, column in table.columns.items():
-                lines.append(f"<tr><td>{html.escape(name)}</td><td>{html.escape(str(column))}</td></tr>")
-        return "<table>" + "".join(lines) + "</table>"
+        tables = (display.table((table.title, ""), table.columns.items()) for table in self.tables.values())
+        return display.card("", *tables)
 
 
 def _shown(value: Any) -> str:

@@ -14,7 +14,6 @@ from hypothesis import strategies as st
 from sfumato import bounds, exact, grid
 from sfumato.audit import attacks
 from sfumato.audit.attacks import CouldNotRunError, Verdict, bitwise, float_bits, forked, precision, targets, timing
-from sfumato.audit.attacks.__main__ import main
 from sfumato.laws import RoundedLaplace
 from sfumato.mechanisms import Gaussian, Laplace
 from sfumato.noise import Bits, Noise, SecureBits, SeededBits
@@ -217,30 +216,7 @@ def test_other_generators_in_the_release_path_are_found(line: str, tmp_path: Pat
     assert forked.attack(children=1, spawned=0, package=tmp_path).broken
 
 
-# The command.
-
-
-def test_the_command_exits_0_when_withstood_and_1_when_broken(
-    capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch, sure: None
-) -> None:
-    monkeypatch.setitem(attacks.ATTACKS, "F2", lambda: precision.attack([targets.Library(Laplace)], releases=20_000))
-    monkeypatch.setitem(attacks.CONTROLS, "F2", lambda: precision.attack([targets.Textbook()], releases=20_000))
-    assert main(["F2"]) == 0 and "withstood" in capsys.readouterr().out
-    assert main(["F2", "--control"]) == 1 and "BROKEN" in capsys.readouterr().out
-
-
-def test_the_command_exits_2_when_it_could_not_run(
-    capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
-) -> None:
-    with pytest.raises(SystemExit) as left:
-        main(["F99"])
-    assert left.value.code == 2
-
-    def cannot() -> Verdict:
-        raise CouldNotRunError("no fork here.")
-
-    monkeypatch.setitem(attacks.ATTACKS, "F5", cannot)
-    assert main(["F5"]) == 2 and "no fork here" in capsys.readouterr().err
+def test_what_is_no_attack_cannot_be_run() -> None:
     with pytest.raises(CouldNotRunError, match="no attack 'F99'"):
         attacks.attack("F99")
 

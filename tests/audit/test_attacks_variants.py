@@ -10,7 +10,6 @@ import pytest
 from sfumato import Unit, bounds, record
 from sfumato.audit import attacks, mutants
 from sfumato.audit.attacks import curves, sampling, searching, variants
-from sfumato.audit.attacks.__main__ import main
 from sfumato.audit.conformance import ConformanceError, check_plan
 from sfumato.errors import RecordError
 from sfumato.mechanisms import Gaussian, Laplace, SparseVector
@@ -145,8 +144,3 @@ def test_v3_catches_what_holds_at_the_nominal_pair_alone() -> None:
     places = np.arange(-40 * shift, 40 * shift)
     delta = np.maximum(law.pmf(places) - math.e * law.pmf(places - shift), 0).sum()
     assert delta < 1e-5
-
-
-def test_the_command_line_knows_them(capsys: pytest.CaptureFixture[str]) -> None:
-    assert main(["V3", "--control"]) == 1
-    assert "V3: BROKEN" in capsys.readouterr().out

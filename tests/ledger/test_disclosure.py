@@ -64,7 +64,7 @@ def test_the_checklist_has_every_field(ledgers: Stores) -> None:
     assert fields["epsilon and delta"] == "epsilon = 1"
     assert fields["library"].startswith("sfumato ") and fields["algorithm"] == "plan-laplace/1 (1)"
     assert fields["unit"] == "one row, present or absent"
-    assert "per_unit" in fields["contribution bounds"]
+    assert "counts for at most" in fields["contribution bounds"]
     assert set(found.missing) >= {"utility", "bias", "trust", "security"} and "unit" not in found.missing
     json.dumps(found.as_dict())
     assert "[ ] utility: not stated" in str(found) and "[x] unit" in str(found)

@@ -20,7 +20,7 @@ from typing import Any
 
 import pytest
 
-from sfumato import Budget, events, reserve
+from sfumato import Budget, events, reserve, sequence
 from sfumato.errors import BudgetError, ReceiptError
 from sfumato.ledger.ledger import Ledger
 from sfumato.ledger.proof.chain import first_broken
@@ -72,11 +72,14 @@ class Watched(Ledger):
 def choose(rng: random.Random, known: list[Receipt]) -> Step:
     path, part, size = rng.choice(PATHS), rng.choice(PARTS), rng.choice(SIZES)
     about = rng.choice(known) if known else None
-    plan = laplace(size)
+    plan, lists = laplace(size), sequence(x=laplace(size), y=laplace(size / 3))
     held = reserve(unit=ROW, budget=Budget(epsilon=size))
     kinds: dict[str, Callable[[Ledger, Any], Any]] = {
         "spend": lambda ledger, _: ledger.spend(path, plan, data="a@1", grade="exact", note=""),
         "hold": lambda ledger, _: ledger.hold(path, held, data="a@1", grade="exact", note=""),
+        "prepay": lambda ledger, _: ledger.prepay(path, lists, data="a@1", grade="exact", note=""),
+        "prepaid": lambda ledger, _: ledger.prepaid(path, plan, data="a@1"),
+        "quote part": lambda ledger, _: ledger.quote(path, plan, data="a@1"),
         "quote": lambda ledger, _: ledger.quote(path, plan),
         "spent": lambda ledger, _: ledger.spent(path[0]),
         "unlock": lambda ledger, _: ledger.unlock(path[0], "looked"),
@@ -93,7 +96,7 @@ def choose(rng: random.Random, known: list[Receipt]) -> Step:
         "close": lambda ledger, receipt: ledger.close(receipt),
         "answer": lambda ledger, receipt: ledger.answer(path, receipt.plan_hash, "a@1"),
     }
-    names = list(kinds) + ["spend", "hold"] * 2 + (list(later) * 2 if about else [])
+    names = list(kinds) + ["spend", "hold", "spend", "hold", "prepay"] + (list(later) * 2 if about else [])
     if rng.random() < 0.9:
         names.remove("end")
     name = rng.choice(names)

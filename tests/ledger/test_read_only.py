@@ -98,11 +98,12 @@ def test_nothing_can_be_written(path: Path) -> None:
 
 AUDITOR = """
 import json, os, sys, tempfile
-from sfumato import Budget
+from sfumato import Budget, kinds
 from sfumato.errors import LedgerError
 from sfumato.ledger.ledger import Ledger
 from sfumato.ledger.stores.sqlite import SQLiteStore
 from sfumato.ledger.proof.verify import verify
+kinds.load()
 with tempfile.TemporaryDirectory() as other:  # whatever is imported late is imported now
     store = SQLiteStore(other + "/ledger", create=True)
     Ledger(store).open_account("a", Budget(epsilon=1))

@@ -132,7 +132,7 @@ def test_nothing_released_costs_nothing() -> None:
 def test_draws_count_and_what_was_only_held_does_not() -> None:
     ledger = _ledger(Budget(epsilon=1))
     receipt = held(ledger, Budget(epsilon=Fraction(1, 2)))
-    assert _of(ledger).holds == 1 and tally(ledger._store, "a").count == 0
+    assert _of(ledger).holds == 1 and tally(ledger._store, "a").releases == 0
     for _ in range(2):
         ledger.draw(receipt, events.Laplace(epsilon=Fraction(1, 10)), Fraction(0))
     ledger.close(receipt)

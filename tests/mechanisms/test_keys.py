@@ -107,10 +107,11 @@ def test_a_ledger_charges_what_was_asked(which: int) -> None:
     answer = curator.release(plan)
     assert list(answer.value) == ["common"] and str(answer)
     assert max(member.spent for member in account_of(ledger, "searches").filter.open) > 0
-    for _ in range(3):  # and refuses when it is spent
-        if not curator.quote(replace(plan, epsilon=Fraction(3, 2))).affordable:
+    for more in range(3):  # and refuses when it is spent
+        another = replace(plan, epsilon=Fraction(3, 2) + Fraction(more, 100))
+        if not curator.quote(another).affordable:
             return
-        curator.release(replace(plan, epsilon=Fraction(3, 2)))
+        curator.release(another)
     raise AssertionError("a budget of 2 paid for more than 1 + 1.5")
 
 

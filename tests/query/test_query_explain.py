@@ -31,7 +31,7 @@ def test_given_groups_and_noise_are_told_with_numbers() -> None:
     lines = steps(text)
     assert "each belongs to one patient" in lines[0]
     assert "group by ward: 2 public values; those without rows appear, too" in lines
-    assert any("counts for at most 4 rows, 3 groups" in line for line in lines)
+    assert any("counts for at most 4 rows in one group, or 8 spread over four; no row" in line for line in lines)
     assert any("(reach 200 for one unit; 50 % of the budget)" in line for line in lines)
     made = sql(text, SCHEMA, unit=Unit("user:patient"), epsilon=1, delta=1e-6, limits=Limits(rows=4, keys=3))
     for name, width in expected(made, 0.05).items():

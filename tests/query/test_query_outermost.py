@@ -82,6 +82,23 @@ def test_what_cannot_be_answered_is_refused(text: str, rule: str) -> None:
     assert rule in message and "\nInstead: " in message
 
 
+@pytest.mark.parametrize(
+    "text",
+    [
+        "SELECT ward, COUNT(*) AS c FROM visits GROUP BY ward HAVING days > 3",
+        "SELECT ward, COUNT(*) AS c FROM visits GROUP BY ward ORDER BY days",
+        "SELECT ward, COUNT(*) + days AS c FROM visits GROUP BY ward",
+        "SELECT ward, COUNT(*) AS c FROM visits GROUP BY ward ORDER BY visits.days + c",
+    ],
+)
+def test_a_column_outside_aggregates_must_be_one_of_the_groups(text: str) -> None:
+    assert "days is neither one of the groups nor inside an aggregate" in refused(text)
+
+
+def test_a_group_may_be_written_with_its_table() -> None:
+    assert names("SELECT v.ward, COUNT(*) AS c FROM visits v GROUP BY ward HAVING v.ward <> 'a' ORDER BY v.ward")
+
+
 def test_the_clause_is_underlined() -> None:
     message = refused("SELECT ward,\n       SUM(DISTINCT n) AS s\nFROM visits GROUP BY ward")
     line, marks = message.splitlines()[1:3]

@@ -3,84 +3,90 @@
 from __future__ import annotations
 
 import ast
-import os
 import re
-import subprocess
-import sys
 from collections.abc import Iterator
 from pathlib import Path
-from typing import NamedTuple
 
 import pytest
 
-ROOT = Path(__file__).parents[2]
+from tests.pages import PAGES, ROOT, Block, Command, blocks, commands, run
+
 SOURCE = ROOT / "src" / "sfumato"
-PAGES = [path for name in ("README.md", "CONTRIBUTING.md") if (path := ROOT / name).is_file()]
-PAGES += sorted((ROOT / "docs").rglob("*.md"))
 
-_FENCE = re.compile(r"^(?P<indent> *)```(?P<info>[^\n`]*)\n(?P<body>.*?)^(?P=indent)```[ ]*$", re.MULTILINE | re.DOTALL)
 _SHORT_FUNCTION, _SHORT_CLASS, _ENTRIES = 15, 4, ("main", "attack")
-
-# Blocks of one page share one module that can be found by name (dataclasses look theirs up), and are files, so that the
-# source of a function can be read: plans hash it.
-_RUNNER = """
-import sys, types
-module = types.ModuleType("page")
-sys.modules["page"] = module
-for path in sys.argv[1:]:
-    with open(path, encoding="utf-8") as block:
-        exec(compile(block.read(), path, "exec"), module.__dict__)
-"""
-
-
-class Block(NamedTuple):
-    line: int
-    runs: bool
-    code: str
-
-
-def _blocks(page: Path) -> Iterator[Block]:
-    text = page.read_text(encoding="utf-8")
-    for fence in _FENCE.finditer(text):
-        words = fence["info"].split()
-        if words[:1] != ["python"]:
-            continue
-        assert words[1:] in ([], ["no-run"]), f"{page.name}: a fence says {fence['info']!r}"
-        indent = fence["indent"]
-        body = "\n".join(line.removeprefix(indent) for line in fence["body"].splitlines())
-        yield Block(text.count("\n", 0, fence.start("body")), words[1:] == [], body + "\n")
 
 
 @pytest.mark.parametrize("page", PAGES, ids=lambda page: str(page.relative_to(ROOT)))
 def test_code_blocks_run(page: Path, tmp_path: Path) -> None:
-    files = []
-    for block in _blocks(page):
-        padded = "\n" * block.line + block.code  # so that a traceback names the line of the page
-        compile(padded, page.name, "exec")
-        if block.runs:
-            file = tmp_path / f"{page.stem}_line_{block.line}.py"
-            file.write_text(padded, encoding="utf-8")
-            files.append(str(file))
-    if not files:
-        return
-    place = tmp_path / "here"
-    place.mkdir()
-    done = subprocess.run(
-        [sys.executable, "-W", "error", "-c", _RUNNER, *files],
-        cwd=place,
-        env={**os.environ, "PYTHONPATH": str(SOURCE.parent)},
-        capture_output=True,
-        text=True,
-    )
-    assert done.returncode == 0, done.stderr
+    problem = run(page, tmp_path)
+    assert not problem, problem
+
+
+def _page(folder: Path, text: str) -> Path:
+    page = folder / "page.md"
+    page.write_text(text, encoding="utf-8")
+    return page
 
 
 def test_fences_are_read(tmp_path: Path) -> None:
-    page = tmp_path / "page.md"
-    page.write_text(
-        "```python\na = 1\n```\n\n- x\n\n  ```python no-run\n  b = 2\n  ```\n\n```text\nno\n```\n", encoding="utf-8"
+    page = _page(
+        tmp_path,
+        "```python\na = 1\n```\n\n- x\n\n  ```python no-run\n  b = 2\n  ```\n\n```text\nno\n```\n\n"
+        '```yaml title="a/b.yaml"\nc: 3\n```\n\n```console exact\n$ echo hi\nhi\n```\n',
     )
-    assert list(_blocks(page)) == [Block(1, True, "a = 1\n"), Block(7, False, "b = 2\n")]
+    assert list(blocks(page)) == [
+        Block("python", 1, "a = 1\n"),
+        Block("python", 7, "b = 2\n", mark="no-run"),
+        Block("file", 15, "c: 3\n", title="a/b.yaml"),
+        Block("console", 19, "$ echo hi\nhi\n", mark="exact"),
+    ]
+
+
+@pytest.mark.parametrize("info", ["python norun", "console exact no-run", 'yaml title="../a"', 'yaml title="/a"'])
+def test_a_fence_that_says_something_odd_is_noticed(info: str, tmp_path: Path) -> None:
+    with pytest.raises(AssertionError):
+        list(blocks(_page(tmp_path, f"```{info}\nx\n```\n")))
+
+
+def test_commands_are_read() -> None:
+    text = "$ one # exit 5\nshown\n> shown too\n$ two \\\n> more\n\n# not a code\n# exit 3\n$ three\n"
+    assert commands(Block("console", 1, text)) == [
+        Command("one # exit 5", 5, "shown\n> shown too\n"),
+        Command("two \\\nmore", 3, "\n# not a code\n"),
+        Command("three", 0, ""),
+    ]
+    with pytest.raises(AssertionError):
+        commands(Block("console", 1, "output of nothing\n"))
+
+
+def test_a_page_runs_from_top_to_bottom_in_one_folder(tmp_path: Path) -> None:
+    page = _page(
+        tmp_path,
+        '```yaml title="deep/a.yaml"\nb: 1\n```\n'
+        "```python\nfrom pathlib import Path\nPath('made').write_text(Path('deep/a.yaml').read_text())\n```\n"
+        '```console exact\n$ cat made\nb: 1\n$ cd deep; export COLOUR="a b"\n$ cat a.yaml; echo $COLOUR\n'
+        "b: 1\na b\n$ cat <<END\n> one\n> END\none\n$ python -c 'raise SystemExit(5)'  # exit 5\n```\n"
+        "```python\nassert Path('a.yaml').exists()\n```\n"
+        "```console\n$ sfumato --version\nwhatever\n$ sfumato no-such-command\nsays so\n# exit 2\n```\n",
+    )
+    assert run(page, tmp_path) == ""
+
+
+@pytest.mark.parametrize(
+    ("text", "told"),
+    [
+        ("```console\n$ false\n```\n", "ended with 1, not 0"),
+        ("```console\n$ true # exit 5\n```\n", "ended with 0, not 5"),
+        ("```console exact\n$ echo a\nb\n```\n", "is not what the page shows"),
+        ("```console exact\n$ echo a\n```\n", "is not what the page shows"),
+        ("\n\n```console\n$ no-such-program\n```\n", "at line 3"),
+        ("```console\n$ read answer\n```\n", "ended with 1"),
+        ("\n```python\nassert 1 > 2\n```\n", "page_line_2.py"),
+        ("```python\nimport warnings\nwarnings.warn('x')\n```\n", "UserWarning"),
+    ],
+)
+def test_a_page_that_does_not_work_is_noticed(text: str, told: str, tmp_path: Path) -> None:
+    assert told in run(_page(tmp_path, text), tmp_path)
 
 
 def _silent(tree: ast.Module) -> Iterator[str]:

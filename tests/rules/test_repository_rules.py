@@ -13,7 +13,7 @@ ROOT = Path(__file__).parents[2]
 LONGEST = 600
 LEAST_TESTS = 420  # raise it as tests arrive: a file that is silently not collected is noticed
 ABSOLUTE = re.compile(r"(?<![\w./~-])/(?:home|work|root|tmp|Users)/")
-TARGETS = ("demo", "test", "test-all", "lint", "bench-setup", "bench")
+TARGETS = ("demo", "test", "test-all", "lint", "docs", "docs-serve", "bench-setup", "bench")
 
 
 def _tracked() -> list[Path]:

@@ -23,7 +23,7 @@ from typing import Any
 
 import numpy as np
 
-from .. import checks, exact
+from .. import checks, display, exact
 from ..checks import Exact
 from ..errors import ArgumentError
 from ..events import Approximate, Event, Pure, ZeroConcentrated
@@ -122,6 +122,13 @@ class Budget:
         if self.rho is not None:
             return f"rho = {float(self.rho):g}"
         return f"epsilon = {float(self.epsilon):g}" + (f", delta = {float(self.delta):g}" if self.delta else "")
+
+    def _repr_html_(self) -> str:
+        promise = f"All that is paid from an account with this budget, however it is chosen, stays within {self}."
+        rows = [(member.currency, f"{float(member.limit):.6g}") for member in self.members()]
+        gauges = display.table(("gauge", "limit"), rows, right=(1,))
+        closing = "A release passes while one gauge has room for it." if len(rows) > 1 else ""
+        return display.card(f"Budget: {self}", display.paragraph(promise), gauges, note=closing)
 
 
 @record("budget/1", kept=True)

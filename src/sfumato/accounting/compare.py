@@ -6,7 +6,6 @@ a number looks like that must not be reported at all.
 
 from __future__ import annotations
 
-import html
 import time
 from collections import Counter
 from collections.abc import Callable, Iterator
@@ -15,7 +14,7 @@ from fractions import Fraction
 from importlib import import_module
 from typing import Any
 
-from .. import checks
+from .. import checks, display
 from ..checks import Exact
 from ..errors import ArgumentError, UnsupportedEventError
 from ..events import Approximate, Event, Gaussian, Partition, Pure, PureEvent, Repeat, Sequence
@@ -80,12 +79,8 @@ class Comparison:
         return "\n".join(row.rstrip() for row in (f"epsilon at delta = {float(self.delta):g}", *rows))
 
     def _repr_html_(self) -> str:
-        head = "".join(f"<th>{html.escape(cell)}</th>" for cell in self._HEAD)
-        body = "".join(
-            "<tr>" + "".join(f"<td>{html.escape(cell)}</td>" for cell in cells) + "</tr>" for cells in self._cells()
-        )
-        caption = f"<caption>epsilon at delta = {float(self.delta):g}</caption>"
-        return f"<table>{caption}<thead><tr>{head}</tr></thead><tbody>{body}</tbody></table>"
+        title = f"epsilon at delta = {float(self.delta):g}"
+        return display.card(title, display.table(self._HEAD, self._cells(), right=(1, 2, 3)))
 
 
 def compare(event: Event, *, delta: Exact) -> Comparison:

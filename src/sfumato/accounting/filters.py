@@ -129,9 +129,7 @@ class Filter:
     @property
     def used(self) -> Fraction:
         """The part of the limit that is gone, in the currency that has most left."""
-        return min(
-            max(m.spent / m.limit, m.delta_spent / m.delta_limit if m.delta_limit else _NOTHING) for m in self.open
-        )
+        return min(member.used for member in self.open)
 
     @property
     def fresh(self) -> bool:

@@ -132,6 +132,13 @@ class Member(ABC):
         return self.spent + taken <= self.limit and self.delta_spent + failed <= self.delta_limit
 
     @property
+    def used(self) -> Fraction:
+        """The part of its limit that is gone. Where plans are priced at their own delta, each takes some of the delta
+        for failures, too; elsewhere Gaussian releases go on when that is gone."""
+        own = self.spent / self.limit
+        return max(own, self.delta_spent / self.delta_limit) if self.by_plan and self.delta_limit else own
+
+    @property
     def left(self) -> Fraction:
         return self.limit - self.spent
 

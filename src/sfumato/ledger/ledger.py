@@ -8,19 +8,21 @@ first one did.
 
 from __future__ import annotations
 
+import math
 from collections.abc import Iterator
 from dataclasses import dataclass
 from fractions import Fraction
 from pathlib import Path
 from typing import Any, Self
 
-from ..errors import BudgetError
+from .. import display
+from ..errors import BudgetError, LedgerError, UnsupportedEventError
 from ..events import Event
-from ..plan import Gauge, Receipt
+from ..plan import Gauge, Plan, Receipt
 from . import reading
 from .governing import Governing
 from .proof.verify import Report, verify
-from .reading import About, Checklist, Declared, Entry, Exported, Forecast, Released, Statement
+from .reading import About, Checklist, Declared, Entry, Evidence, Exported, Forecast, Released, Statement, page
 from .spending import Spending
 from .stores.base import Account
 from .tree import above, found
@@ -42,6 +44,11 @@ class Ledger(Spending, Governing):
         """Let go of the store. With an anchor, the last entries get their checkpoint."""
         self._store.close()
 
+    @property
+    def continues(self) -> bool:
+        """Does it hold what its anchor last saw? Also true where it has none, or is read without it."""
+        return bool(getattr(self._store, "continues", True))
+
     def spent(self, account: str) -> tuple[Gauge, ...]:
         with self._store.reading() as book:
             filter_ = found(book, account).filter
@@ -59,6 +66,32 @@ class Ledger(Spending, Governing):
         text += f", {len(state.held)} hold(s) open" if state.held else ""
         return text + (", closed" if state.closed else "")
 
+    def used(self, account: str, plan: Plan[Any] | None = None) -> float | None:
+        """The part of an account's limit that is gone, in the currency with most left; with a plan, what would be gone
+        after it (infinite where it does not fit). None for an account without a limit of its own."""
+        with self._store.reading() as book:
+            state = found(book, account)
+        if state.filter is None:
+            return None
+        if plan is None:
+            return float(state.filter.used)
+        try:
+            return float(state.filter.spend(plan.event, plan.delta, list(state.held.values())).used)
+        except (BudgetError, UnsupportedEventError):
+            return math.inf
+
+    def refusal(self, account: str, plan: Plan[Any]) -> str | None:
+        """Why an account by itself has no room for a plan: what is asked, spent and left. None where it has."""
+        with self._store.reading() as book:
+            state = found(book, account)
+        if state.filter is None:
+            return None
+        try:
+            state.filter.charge(plan.event, plan.delta, list(state.held.values()))
+        except (BudgetError, UnsupportedEventError) as problem:
+            return str(problem)
+        return None
+
     def held(self, account: str) -> tuple[Receipt, ...]:
         """The receipts under which room is held there. Work that crashed leaves its hold: `ledger.close(receipt)`."""
         with self._store.reading() as book:
@@ -74,6 +107,10 @@ class Ledger(Spending, Governing):
     def statement(self, account: str, **how: Any) -> Statement:
         """Where an account stands: its limit, which is the guarantee, and what was spent. See `reading.statement`."""
         return reading.statement(self._store, account, **how)
+
+    def overview(self) -> reading.Overview:
+        """All accounts, each below the one that it belongs to, and what is spent of them. See `reading.overview`."""
+        return reading.overview(self._store)
 
     def forecast(self, account: str, **how: Any) -> Forecast:
         """How much more fits, and until when at this rate. See `reading.forecast`."""
@@ -103,9 +140,23 @@ class Ledger(Spending, Governing):
         """What left the data without differential privacy. See `reading.declared`."""
         return reading.declared(self._store, **which)
 
+    def entry(self, receipt: str) -> Entry | None:
+        """The entry that a receipt was paid with, by its id. See `reading.paid`."""
+        return reading.paid(self._store, receipt)
+
+    def evidence(self, receipt: str) -> Evidence | None:
+        """The stored answer of a receipt, and the checkpoint that covers it. See `reading.evidence`."""
+        return reading.evidence(self._store, receipt)
+
     def verify(self, **how: Any) -> Report:
         """Is the ledger what was written? See `verify.verify`."""
         return verify(self._store, **how)
+
+    def _repr_html_(self) -> str:
+        try:
+            return page.ledger(self._store)
+        except LedgerError as problem:  # closed, or not to be read: a notebook shows the words, not a traceback
+            return display.card("Ledger", display.paragraph(problem))
 
     def _fits(self, account: str, event: Event, delta: Fraction) -> bool:
         with self._store.reading() as book:

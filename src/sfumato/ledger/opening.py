@@ -13,7 +13,7 @@ from .proof.keys import Key
 from .stores.base import Store
 from .stores.sqlite import SQLiteStore
 
-_SERVERS = ("postgresql://", "postgres://")
+SERVERS = ("postgresql://", "postgres://")
 
 
 def _anchor(given: str | Path | Anchor | None) -> Anchor | None:
@@ -56,7 +56,7 @@ def open_ledger(
     with_key = key if isinstance(key, Key) or key is None else Key.load(key)
     store: Store
     checks.waiting(wait, "wait")
-    if str(place).startswith(_SERVERS):
+    if str(place).startswith(SERVERS):
         from .stores.postgres import PostgresStore
 
         if read_only:

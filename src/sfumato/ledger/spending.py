@@ -1,42 +1,31 @@
-"""The spend protocol: quote, spend, open, settle; hold, draw, close. Each is one durable step."""
+"""The spend protocol: quote, spend or prepay, open, settle; hold, draw, close. Each is one durable step."""
 
 from __future__ import annotations
 
 import hashlib
-import secrets
 from dataclasses import replace
 from fractions import Fraction
 from typing import Any
 
-from .. import checks, record
-from ..accounting.filters import Charge, Hold
-from ..errors import BudgetError, PolicyError, ReceiptError, UnsupportedEventError
+from .. import checks
+from ..accounting.filters import Hold
+from ..errors import BudgetError, ReceiptError
 from ..events import Event
 from ..plan import Plan, Receipt
-from ..units import Unit
-from .desk import LIBRARY, Desk, short
-from .policy import paying as paying_from
+from . import parts
+from .charging import Charging, Names, text_of
+from .desk import LIBRARY, short
 from .policy import watching
 from .policy.alerts import Alert
-from .policy.approvals import Act
-from .policy.policy import Policy, kinds_within
-from .stores.base import Account, Book, Filed
-from .tree import above, found, of_data, payers
-
-LOCK_AFTER = 3  # failures on the data's side before an account locks: answered or failed is one unprotected bit
-_PATH = tuple[str, ...]
+from .policy.policy import Policy
+from .stores.base import Book, Filed
+from .tree import above, found, payers
 
 
-class Spending(Desk):
+class Spending(Charging):
     """Pays for plans, and keeps their answers."""
 
-    def path(self, accounts: _PATH, plan: Plan[Any], *, data: str) -> _PATH:
-        """Every account that the plan would be charged to: those named, all above them, and the data's own."""
-        checks.instance(plan, Plan, "plan", "a plan, such as sf.mechanisms.Laplace(...)")
-        with self._store.reading() as book:
-            return tuple(payers(book, accounts, short(data, "data"), plan.unit))
-
-    def answer(self, accounts: _PATH, plan_hash: str, data: str) -> tuple[Receipt, bytes] | None:
+    def answer(self, accounts: Names, plan_hash: str, data: str) -> tuple[Receipt, bytes] | None:
         with self._store.reading() as book:
             for filed in book.answered(short(plan_hash, "plan_hash"), short(data, "data")):
                 self._policy(book, "spend")
@@ -45,26 +34,52 @@ class Spending(Desk):
                     return filed.receipt, filed.answer
         return None
 
-    def quote(self, accounts: _PATH, plan: Plan[Any], *, data: str = "") -> bool:
+    def quote(self, accounts: Names, plan: Plan[Any], *, data: str = "") -> bool:
         checks.instance(plan, Plan, "plan", "a plan, such as sf.mechanisms.Laplace(...)")
         checks.texts(accounts, "accounts")
         with self._store.reading() as book:
             try:
                 paying = payers(book, accounts, short(data, "data"), plan.unit)
-                self._charges(book, paying, plan.unit, plan.event, plan.delta)
+                if (paid := self._waiting(book, paying, plan, data)) is not None:
+                    self._usable(book, {name: found(book, name) for name in paid.accounts}, plan.unit)
+                else:
+                    self._charges(book, paying, plan.unit, plan.event, plan.delta)
             except BudgetError:
                 return False
             return True
 
+    def prepaid(self, accounts: Names, plan: Plan[Any], *, data: str) -> Receipt | None:
+        checks.instance(plan, Plan, "plan", "a plan, such as sf.mechanisms.Laplace(...)")
+        with self._store.reading() as book:
+            if not parts.any_wait(book):
+                return None
+            return self._waiting(book, payers(book, accounts, short(data, "data"), plan.unit), plan, data)
+
     def spend(
-        self, accounts: _PATH, plan: Plan[Any], *, data: str, grade: str, note: str, key: str | None = None
+        self, accounts: Names, plan: Plan[Any], *, data: str, grade: str, note: str, key: str | None = None
+    ) -> Receipt:
+        return self._pay("plan", accounts, plan, data, grade, note, key)
+
+    def prepay(
+        self, accounts: Names, plan: Plan[Any], *, data: str, grade: str, note: str, key: str | None = None
+    ) -> Receipt:
+        return self._pay(parts.LIST, accounts, plan, data, grade, note, key)
+
+    def _pay(
+        self, loop: str, accounts: Names, plan: Plan[Any], data: str, grade: str, note: str, key: str | None
     ) -> Receipt:
         with self._store.writing() as book:
             if key is not None and (paid := self._under(book, key, accounts, plan, data)) is not None:
+                if (paid.receipt.loop == parts.LIST) != (loop == parts.LIST):
+                    raise ReceiptError("this key paid for the same list in another way: whole, or part by part")
                 return paid.receipt
+            if loop == parts.LIST:
+                self._worth_paying(book, accounts, plan, data)
+            elif (part := self._part(book, accounts, plan, data, grade, note, key)) is not None:
+                return part
             paying, policy, approvals = self._asked(book, accounts, plan, data, grade, note)
             charged, after = self._charges(book, paying, plan.unit, plan.event, plan.delta)
-            receipt, text = self._receipt(tuple(paying), plan, data, grade, note, "plan"), text_of(plan)
+            receipt, text = self._receipt(tuple(paying), plan, data, grade, note, loop), text_of(plan)
             self._write(
                 book, "spend", receipt=receipt, delta=plan.delta, plan=text, key=key, charged=charged,
                 library=LIBRARY, approvals=approvals,
@@ -72,11 +87,41 @@ class Spending(Desk):
             for account in after.values():
                 book.put_account(account)
             book.file(Filed(receipt, "spent", key))
+            if loop == parts.LIST:
+                parts.remember(book, receipt, plan)
             alerts = watching.spent(book, policy, paying, after, text)
         self._tell(policy, alerts)
         return receipt
 
-    def paid(self, key: str, accounts: _PATH, plan: Plan[Any], *, data: str) -> tuple[Receipt, bytes | None] | None:
+    def _part(
+        self, book: Book, accounts: Names, plan: Plan[Any], data: str, grade: str, note: str, key: str | None
+    ) -> Receipt | None:
+        """The receipt of a part whose list is paid: it charges nothing, and the part is gone from the list."""
+        if not parts.any_wait(book):
+            return None
+        paying, _ = self._payers(book, accounts, plan, data)
+        if (paid := self._waiting(book, paying, plan, data, short(grade, "grade"))) is None:
+            return None
+        self._usable(book, {name: found(book, name) for name in paid.accounts}, plan.unit)
+        receipt = self._receipt(paid.accounts, plan, data, grade, note or paid.note, parts.PART)
+        self._write(
+            book, "part", receipt=receipt, of=paid.id, delta=plan.delta, plan=text_of(plan), key=key, library=LIBRARY
+        )
+        book.file(Filed(receipt, "spent", key))
+        parts.take(book, paid, plan)
+        return receipt
+
+    def _worth_paying(self, book: Book, accounts: Names, plan: Plan[Any], data: str) -> None:
+        """Nobody pays for what they have: a part that is answered, or waits in another list."""
+        checks.instance(plan, Plan, "plan", "a plan, such as sf.sequence(...)")
+        parts.check(plan)
+        paying, _ = self._payers(book, accounts, plan, data)
+        for name, part in plan.parts.items():
+            stored = any(set(paying) <= set(each.receipt.accounts) for each in book.answered(part.hash, data))
+            if stored or self._waiting(book, paying, part, data) is not None:
+                raise ReceiptError(f"part {name!r} is {'answered' if stored else 'paid for'} already: leave it out")
+
+    def paid(self, key: str, accounts: Names, plan: Plan[Any], *, data: str) -> tuple[Receipt, bytes | None] | None:
         with self._store.reading() as book:
             filed = self._under(book, key, accounts, plan, data)
         if filed is None:
@@ -88,7 +133,7 @@ class Spending(Desk):
             "a new key pays again"
         )
 
-    def _under(self, book: Book, key: str, accounts: _PATH, plan: Plan[Any], data: str) -> Filed | None:
+    def _under(self, book: Book, key: str, accounts: Names, plan: Plan[Any], data: str) -> Filed | None:
         """What was paid under this key before. A key stands for one plan, on one version of the data, paid once."""
         self._policy(book, "spend")
         checks.instance(plan, Plan, "plan", "a plan, such as sf.mechanisms.Laplace(...)")
@@ -107,6 +152,7 @@ class Spending(Desk):
         with self._store.writing() as book:
             self._policy(book, "spend")
             filed = _filed(book, receipt)
+            _not_a_list(receipt)
             if filed.state not in ("spent", "held"):
                 raise ReceiptError("this receipt was opened before: every release pays for itself")
             self._write(book, "open", receipt=receipt.id)
@@ -118,6 +164,7 @@ class Spending(Desk):
         alerts: tuple[Alert, ...] = ()
         with self._store.writing() as book:
             filed = _filed(book, receipt)
+            _not_a_list(receipt)
             if filed.state in ("answered", "failed") or (filed.state != "opened" and outcome == "answered"):
                 raise ReceiptError("a receipt is settled once, and only an opened receipt can be answered")
             kept = answer if outcome == "answered" else None
@@ -134,7 +181,7 @@ class Spending(Desk):
         self._tell(policy, alerts)
 
     def hold(
-        self, accounts: _PATH, plan: Plan[Any], *, data: str, grade: str, note: str, key: str | None = None
+        self, accounts: Names, plan: Plan[Any], *, data: str, grade: str, note: str, key: str | None = None
     ) -> Receipt:
         with self._store.writing() as book:
             if key is not None and (paid := self._under(book, key, accounts, plan, data)) is not None:
@@ -185,83 +232,10 @@ class Spending(Desk):
                 held = {id: hold for id, hold in account.held.items() if id != receipt.id}
                 book.put_account(replace(account, held=held))
 
-    def _asked(
-        self, book: Book, accounts: _PATH, plan: Plan[Any], data: str, grade: str, note: str
-    ) -> tuple[dict[str, Account], Policy | None, tuple[int, ...]]:
-        """Who pays, and whether the policy lets this person ask for it."""
-        policy = self._policy(book, "spend")
-        checks.instance(plan, Plan, "plan", "a plan, such as sf.mechanisms.Laplace(...)")
-        if not short(data, "data"):
-            raise BudgetError("no data is named: a release is charged to the accounts of what it reads; give data=")
-        paying = payers(book, accounts, data, plan.unit)
-        if policy is None:
-            return paying, None, ()
-        for account in paying.values():
-            if self._principal in account.granted:
-                raise PolicyError(f"who grants may not spend: account {account.name!r} was granted by you")
-        roots = of_data(book, data, plan.unit)
-        refusal = paying_from.refusal(policy, self._principal, paying, roots, lambda name: _parent(book, name))
-        if refusal is not None:
-            raise PolicyError(refusal)
-        asked = policy.asked(
-            accounts=tuple(paying),
-            plan=kinds_within(text_of(plan)),
-            grade=grade,
-            epsilon=price_of(plan),
-            delta=plan.delta,
-            purpose=note,
-        )
-        act = Act.spend(plan.hash, data, paying)
-        return paying, policy, self._approved(book, policy, act, asked.approvals, "; ".join(asked.reasons))
 
-    def _charges(
-        self,
-        book: Book,
-        paying: dict[str, Account],
-        unit: Unit,
-        event: Event,
-        delta: Fraction,
-        drawing: str | None = None,
-    ) -> tuple[dict[str, Charge], dict[str, Account]]:
-        """What every account on the path is charged, and comes to; raises, changing nothing, if one refuses."""
-        policy: Policy | None = book.fact("policy", "")
-        lock = LOCK_AFTER if policy is None else policy.lock_after
-        charged, after = {}, {}
-        for name, account in paying.items():
-            if account.closed or account.filter is None:
-                raise BudgetError(f"account {name!r} is closed: nothing more is paid from it")
-            if account.failures >= lock and drawing is None:
-                raise BudgetError(
-                    f"account {name!r} is locked after {account.failures} failures on the data's side: a privacy "
-                    "officer must look at them and unlock it"
-                )
-            if account.unit not in (None, unit) or event.relation != unit.change:
-                raise BudgetError(
-                    f"account {name!r} protects [{account.unit}], and this release protects [{unit}]: guarantees for "
-                    "different units do not add up; open another account"
-                )
-            others = [hold for id, hold in account.held.items() if id != drawing]
-            charged[name], filter_ = account.filter.charged(event, delta, others)
-            after[name] = record.moved(account, filter=filter_, unit=account.unit or unit)
-        return charged, after
-
-    def _receipt(self, accounts: _PATH, plan: Plan[Any], data: str, grade: str, note: str, loop: str) -> Receipt:
-        return Receipt(
-            id=secrets.token_hex(16),
-            accounts=accounts,
-            plan_hash=plan.hash,
-            event=plan.event,
-            data=data,
-            unit=plan.unit,
-            grade=short(grade, "grade"),
-            note=short(note, "note"),
-            loop=loop,
-        )
-
-
-def _parent(book: Book, name: str) -> str | None:
-    account = book.account(name)
-    return None if account is None else account.parent
+def _not_a_list(receipt: Receipt) -> None:
+    if receipt.loop == parts.LIST:
+        raise ReceiptError("this receipt pays for a list, whose parts run one by one: release those")
 
 
 def _filed(book: Book, receipt: Receipt) -> Filed:
@@ -270,16 +244,3 @@ def _filed(book: Book, receipt: Receipt) -> Filed:
     if filed is None or filed.receipt != receipt:
         raise ReceiptError("this ledger did not write that receipt")
     return filed
-
-
-def price_of(plan: Plan[Any]) -> Fraction | None:
-    """Its epsilon; None where it has none at its delta, which is above every band."""
-    try:
-        return plan.price()
-    except UnsupportedEventError:
-        return None
-
-
-def text_of(plan: Plan[Any]) -> str:
-    """The whole plan as JSON: an auditor reads what ran."""
-    return record.canonical(plan).decode("ascii")

@@ -58,7 +58,7 @@ def _put(found: dict[str, Any], name: str, value: str, part: str) -> None:
             raise _wrong(part)
         placed, key, made = found.setdefault("bounds", {}), column, tuple(_number(each, part) for each in ends.groups())
     elif area == "keys" and column:
-        listed = "select" if value == "select" else [_plain(each.strip()) for each in value.split("|")]
+        listed = "select" if value == "select" else [key_value(each.strip()) for each in value.split("|")]
         placed, key, made = found.setdefault("keys", {}), column, listed
     else:
         raise _wrong(part)
@@ -84,7 +84,7 @@ def _truth(value: str, part: str) -> bool:
     return value.lower() == "true"
 
 
-def _plain(value: str) -> Any:
+def key_value(value: str) -> Any:
     return int(value) if re.fullmatch(r"-?\d{1,18}", value) else value.strip("'\"")
 
 

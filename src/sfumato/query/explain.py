@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING
 
 from .aggregates import VOTES
 from .finish import expected_loss, told
+from .words import counts_for
 
 if TYPE_CHECKING:
     from .design import Design
@@ -28,9 +29,7 @@ def steps(plan: Sql) -> list[str]:
     design = plan.fixed
     assert design is not None
     if front.units:
-        lines.append(
-            f"give every {unit} a weight, 1 or less, so that it counts for at most {design.limits}: no row is dropped"
-        )
+        lines.append(f"weigh every {unit}, by 1 or less: {counts_for(plan, design.limits)}; no row is dropped")
     if plan.hints is not None:
         lines.append(expected_loss(plan, plan.hints))
     lines += _noise(plan, design)
@@ -39,8 +38,9 @@ def steps(plan: Sql) -> list[str]:
 
 
 def _statements(plan: Sql) -> list[str]:
-    """What the engine is asked, word for word."""
-    return [f"run, for {name}:\n{textwrap.indent(text, '      ')}" for name, text in plan.statements().items()]
+    """What the engine is asked, word for word; with the adviser, but for the limits that it will choose."""
+    like = ", with the chosen limits in place of 1" if plan.advises else ""
+    return [f"run, for {name}{like}:\n{textwrap.indent(text, '      ')}" for name, text in plan.statements().items()]
 
 
 def _groups(plan: Sql) -> list[str]:

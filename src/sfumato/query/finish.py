@@ -24,6 +24,7 @@ from .released.figures import Bounds, Figure
 from .released.mixtures import Floats, Spreads
 from .released.values import Keys, Lists, Value, objects
 from .running import ROWS, restored
+from .words import counts_for
 
 if TYPE_CHECKING:
     from .plan import Sql
@@ -193,9 +194,7 @@ def notes(plan: Sql, design: Design, advice: Advice | None, raw: Mapping[str, An
     lines = []
     unit = plan.unit.column or "row"
     if plan.front.units:
-        lines.append(
-            f"each {unit} counts for at most {design.limits}; one that holds more is weighted down, not cut off"
-        )
+        lines.append(f"{counts_for(plan, design.limits)}; one that holds more is weighted down, not cut off")
     if advice is not None:
         lines += _losses(plan, advice, raw)
     elif plan.hints is not None:
@@ -214,20 +213,27 @@ def notes(plan: Sql, design: Design, advice: Advice | None, raw: Mapping[str, An
     return lines
 
 
+_UNSEEN = (
+    "noise hid from the adviser how much units hold: sums may be far too low; give limits, or spend more on it (advice)"
+)
 _ANY = {"rows": "1", "keys": 1, "most_keys": 1, "values": 1, "reaches": {}, "totals": {}}
 
 
 def _losses(plan: Sql, advice: Advice, raw: Mapping[str, Any]) -> Iterator[str]:
     spreads = _wide_spreads(plan, advice)
+    unseen = {each.name for each in plan.questions.measures[:1]}
     for name, (_, total) in advice.totals.items():
         measured = sum(raw["numbers"].get(name, ()))
         if total <= 0 or not measured:
             continue
+        unseen.discard(name)
         law, step = spreads[_wide(name)]
         what = "numbers of units" if name == VOTES else "sums"
         lost, doubt = 100 * (1 - measured / total), 100 * law.half_width(0.05) * step / total
         done = "; they were raised by that" if plan.unclip else "; unclip=True raises them by that"
-        yield f"the limits lower {what} by about {max(lost, 0.0):.2g} % (± {doubt:.2g}, and what noise hides){done}"
+        yield f"the limits lower {what} by about {max(lost, 0.0):.2g} % (± {doubt:.2g} %, and what noise hides){done}"
+    if unseen:
+        yield _UNSEEN
 
 
 def check(plan: Sql) -> None:

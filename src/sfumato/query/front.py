@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Mapping
 from dataclasses import dataclass
 from fractions import Fraction
@@ -22,6 +23,8 @@ from .refusal import QueryError
 from .relations.bases import steady
 from .relations.reading import Reading, base_tables, reading
 from .relations.rows_of import with_ctes
+
+_TOKEN = re.compile(r"<Token .*?text: (.*), line: \d+, col: .*?>", re.DOTALL)  # the parser's own name for a word
 
 
 @dataclass(frozen=True)
@@ -142,9 +145,8 @@ def parsed(text: str) -> exp.Query:
     except SqlglotError as problem:
         found = getattr(problem, "errors", None) or [{}]
         where = f" at line {found[0]['line']}, column {found[0]['col']}" if "line" in found[0] else ""
-        raise QueryError(
-            f"This is not SQL{where}: {found[0].get('description', 'it cannot be read')}.", "see docs/sql.md"
-        ) from None
+        said = _TOKEN.sub(r"\1", found[0].get("description", "it cannot be read"))
+        raise QueryError(f"This is not SQL{where}: {said}.", "mend the query there, or see docs/sql.md") from None
     except RecursionError:
         raise QueryError("The query is nested too deeply.", "use fewer levels of brackets") from None
     if len(trees) != 1:

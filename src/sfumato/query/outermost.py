@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Container, Iterator, Mapping
 from dataclasses import dataclass, field
 from fractions import Fraction
 from typing import Any
@@ -110,6 +110,24 @@ class _Taking:
             if name not in columns and name in outputs:
                 return outputs[name]
         return node
+
+    def settle(self, node: exp.Expression, aliases: Container[str] = ()) -> None:
+        """Outside aggregates, a column must be one of the groups, however it is written."""
+        if text_of(node) in self.named or is_aggregate(node) or isinstance(node, exp.Query):
+            return
+        if not isinstance(node, exp.Column):
+            for child in node.iter_expressions():
+                self.settle(child, aliases)
+        elif node.table or node.name.lower() not in aliases:
+            tree = self.reading.translate(node).tree
+            name = next((name for name, key in self.keys.items() if key.tree == tree), None)
+            if name is None:
+                raise QueryError(
+                    f"{node.name} is neither one of the groups nor inside an aggregate.",
+                    f"add it to GROUP BY, or aggregate it, as in COUNT({node.name})",
+                    node,
+                )
+            self.named[text_of(node)] = name
 
     def aggregate(self, node: exp.Expression, alias: str) -> None:
         text = text_of(node)
@@ -301,6 +319,10 @@ def take_apart(select: exp.Select, reading: Reading, *, bounds: Mapping[str, Int
     taking.groups(select, outputs)
     for node, alias in nodes:
         taking.aggregate(node, alias)
+    for each in outputs.values():
+        taking.settle(each)
+    for each in later:
+        taking.settle(each, outputs)
     unused = sorted(set(bounds) - taking.used)
     if unused:
         raise QueryError(

@@ -7,13 +7,12 @@ published parameters where the note says so. They say what was promised, not how
 
 from __future__ import annotations
 
-import html
 import warnings
 from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import Any, Literal
 
-from .. import checks
+from .. import checks, display
 from ..errors import PrivacyWarning
 from ..units import Unit
 
@@ -253,17 +252,15 @@ class Placement:
     def _own(self) -> tuple[str, str, str, str, str, str]:
         return f"{self.epsilon:.4g}", f"{self.delta:g}", self.unit, self.trust, "-> this one", ""
 
+    _HEAD = ("epsilon", "delta", "unit", "trust", "deployment", "")
+
     def __str__(self) -> str:
-        lines = [("epsilon", "delta", "unit", "trust", "deployment", ""), *self._lines()]
+        lines = [self._HEAD, *self._lines()]
         widths = [max(len(line[i]) for line in lines) for i in range(6)]
         return "\n".join("  ".join(c.ljust(w) for c, w in zip(line, widths, strict=True)).rstrip() for line in lines)
 
     def _repr_html_(self) -> str:
-        rows = "".join(
-            "<tr>" + "".join(f"<td>{html.escape(cell)}</td>" for cell in line) + "</tr>" for line in self._lines()
-        )
-        head = "".join(f"<th>{cell}</th>" for cell in ("epsilon", "delta", "unit", "trust", "deployment", ""))
-        return f"<table><thead><tr>{head}</tr></thead><tbody>{rows}</tbody></table>"
+        return display.card("", display.table(self._HEAD, self._lines(), right=(0, 1)))
 
 
 def place(

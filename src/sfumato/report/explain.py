@@ -10,7 +10,6 @@ whole trade-off f of an event is known. Numbers are rounded against the promise:
 
 from __future__ import annotations
 
-import html
 import math
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
@@ -19,7 +18,7 @@ from typing import Any
 
 import numpy as np
 
-from .. import checks
+from .. import checks, display
 from ..accounting.target import cost
 from ..accounting.tradeoff import tradeoff
 from ..errors import ArgumentError
@@ -31,7 +30,7 @@ RATES = (0.001, 0.01, 0.05, 0.1)
 
 _UP = 1 + 1e-14
 
-_ABOUT = {
+ABOUT = {
     "add-remove": ("is in the data", "who are not in the data", "who are"),
     "zero-out": ("is in the data", "who are not in the data", "who are"),
     "replace": ("has a certain secret", "without the secret", "with it"),
@@ -56,6 +55,7 @@ class Explanation:
     attacks: tuple[Attack, ...]
     relation: str
     exact: bool  # attacks from the event's whole trade-off, not from one (epsilon, delta)
+    whom: str = "a person"  # of the second sentence; reports name the unit, which may be less than a person
 
     @property
     def factor(self) -> float:
@@ -77,15 +77,16 @@ class Explanation:
         return 1 / (1 + math.exp(-logit)) if logit > -700 else math.exp(logit)
 
     def sentences(self) -> Iterator[str]:
-        about = _ABOUT[self.relation][0]
+        about = ABOUT[self.relation][0]
         size = f"{self.epsilon:.4g}"
+        aside = ", rare outcomes aside" if self.delta else ""
         yield (
             f"epsilon = {size}: seeing the release changes anybody's odds about one unit by a factor of at most "
             f"e^{size} = {self._factor()}."
         )
         yield (
-            f"Who thought it {_percent(self.prior)} likely that a person {about} may come to think "
-            f"{_percent(self.raised)}, or {_percent(self.lowered)}, and no further."
+            f"Who thought it {percent(self.prior)} likely that {self.whom} {about} may come to think "
+            f"{percent(self.raised)}, or {percent(self.lowered)}, and no further{aside}."
         )
         if self.delta:
             yield (
@@ -99,20 +100,20 @@ class Explanation:
         return f"10^{self.epsilon / math.log(10):.4g}"
 
     def __str__(self) -> str:
-        _, innocent, found = _ABOUT[self.relation]
+        _, innocent, found = ABOUT[self.relation]
         lines = [*self.sentences(), "The best attacker there can be"]
         for attack in self.attacks:
-            wrong, right = _percent(attack.false_positive), _percent(attack.true_positive)
+            wrong, right = percent(attack.false_positive), percent(attack.true_positive)
             lines.append(f"  who accuses {wrong} of the people {innocent} finds at most {right} of those {found}")
         return "\n".join(lines)
 
     def _repr_html_(self) -> str:
-        text = "".join(f"<p>{html.escape(sentence)}</p>" for sentence in self.sentences())
-        rows = "".join(
-            f"<tr><td>{_percent(a.false_positive)}</td><td>{_percent(a.true_positive)}</td></tr>" for a in self.attacks
-        )
-        head = "<th>false alarms</th><th>found at most</th>"
-        return f"{text}<table><thead><tr>{head}</tr></thead><tbody>{rows}</tbody></table>"
+        first, *others = self.sentences()
+        _, innocent, found = ABOUT[self.relation]
+        head = (f"accused of those {innocent}", f"found at most of those {found}")
+        rows = ((percent(each.false_positive), percent(each.true_positive)) for each in self.attacks)
+        table = display.table(head, rows, right=(0, 1), caption="The best attacker there can be")
+        return display.card(first, *map(display.paragraph, others), table)
 
 
 def explain(
@@ -143,7 +144,7 @@ def explain(
     else:
         size = float_above(checks.epsilon(what, warn=False))
         powers = most_found(alphas, size, float_above(own))
-        relation = checks.one_of("add-remove" if relation is None else relation, "relation", tuple(_ABOUT))
+        relation = checks.one_of("add-remove" if relation is None else relation, "relation", tuple(ABOUT))
     attacks = tuple(Attack(float(a), float(p)) for a, p in zip(alphas, powers, strict=True))
     return Explanation(size, float(own), float(prior), attacks, relation, isinstance(what, Event))
 
@@ -157,6 +158,7 @@ def most_found(rates: Any, epsilon: float, delta: float) -> np.ndarray[Any, np.d
     return np.minimum(np.minimum(steep, flat) * (1 + 1e-13), 1.0)
 
 
-def _percent(share: float) -> str:
+def percent(share: float) -> str:
+    """Four digits; what is not certain is never shown as such."""
     shown = f"{100 * share:.4g}"
     return "over 99.99 %" if shown == "100" and share < 1 else f"{shown} %"

@@ -14,7 +14,7 @@ from functools import partial
 from pathlib import Path
 from typing import Any, TypeVar
 
-from ... import checks
+from ... import checks, plain_yaml
 from ...accounting.budget import Budget, default_shares
 from ...errors import ArgumentError
 from ...units import Unit
@@ -73,12 +73,12 @@ def _account(name: str, body: dict[str, Any]) -> AccountRule:
     return _made(path, lambda: AccountRule(name=name, **given), body)
 
 
-def _bands(body: dict[str, Any], path: policy_text.Path) -> tuple[Band, ...]:
+def _bands(body: dict[str, Any], path: plain_yaml.Path) -> tuple[Band, ...]:
     bands = enumerate(body.get("bands", ()))
     return tuple(_made((*path, "bands", number), partial(Band, **band), band) for number, band in bands)
 
 
-def _made(path: policy_text.Path, make: Callable[[], T], body: dict[str, Any]) -> T:
+def _made(path: plain_yaml.Path, make: Callable[[], T], body: dict[str, Any]) -> T:
     """What the record itself refuses is told with its place in the file."""
     try:
         return make()

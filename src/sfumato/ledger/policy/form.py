@@ -6,8 +6,9 @@ import difflib
 from functools import lru_cache
 from typing import Annotated, Any
 
+from ...plain_yaml import number
 from .people import ACTS
-from .text import imported, number, wrong
+from .text import imported, wrong
 
 _CAUSES = {
     "missing": "it is missing: add it.",

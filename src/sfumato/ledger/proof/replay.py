@@ -15,12 +15,12 @@ from collections.abc import Callable, Iterable
 from ... import record
 from ...errors import BudgetError, RecordError, SfumatoError, UnsupportedEventError
 from ..policy.approvals import told_time
-from . import rules_accounts, rules_data, rules_governing, rules_spending
+from . import rules_accounts, rules_data, rules_governing, rules_parts, rules_receipts, rules_spending
 from .state import Entry, EntryError, State, Wrong
 
 DUTY = {
     "open account": "grant", "limit": "grant", "move": "grant", "close account": "grant", "register": "register",
-    "spend": "spend", "hold": "spend", "open": "spend", "draw": "spend",
+    "spend": "spend", "part": "spend", "hold": "spend", "open": "spend", "draw": "spend",
     "unlock": "unlock", "policy": "adopt", "approve": "approve", "declare": "declare",
 }  # fmt: skip
 
@@ -34,11 +34,12 @@ RULES: dict[str, Callable[[State, Entry], None]] = {
     "close account": rules_accounts.close_account,
     "register": rules_data.register,
     "spend": rules_spending.spend,
+    "part": rules_parts.part,
     "hold": rules_spending.hold,
-    "open": rules_spending.open_,
+    "open": rules_receipts.open_,
     "draw": rules_spending.draw,
     "close": rules_spending.close,
-    "settle": rules_spending.settle,
+    "settle": rules_receipts.settle,
     "unlock": rules_accounts.unlock,
     "policy": rules_governing.policy,
     "ask": rules_governing.ask,

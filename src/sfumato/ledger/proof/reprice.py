@@ -25,12 +25,16 @@ from .state import Entry, EntryError
 
 Past = tuple[Event, Fraction]
 
+_QUERY = '"plan-sql/'
+
 
 @dataclass
 class Reprice:
-    """Compares as the replay goes along; `cheap` are the entries that charged less than today's price."""
+    """Compares as the replay goes along; `cheap` are the entries that charged less than today's price, `unread` counts
+    the queries that could not be read back, because SQL is not installed here."""
 
     cheap: list[int] = field(default_factory=list)
+    unread: int = 0
     past: dict[str, list[Past]] = field(default_factory=dict)
 
     def birth(self, entry: Entry, filter_: Filter) -> None:
@@ -41,14 +45,12 @@ class Reprice:
         self._same(entry, shape, account.filter.shapes(), "the members that it chooses are not those of the budget")
 
     def plan(self, entry: Entry, policy: Policy | None) -> None:
-        receipt = entry["receipt"]
-        event, delta = _event(entry["plan"]) or (receipt.event, entry["delta"])
-        if event != receipt.event or delta != entry["delta"]:
-            raise EntryError("the event that it charges is not that of its plan")
+        self.part(entry)
+        receipt, delta = entry["receipt"], entry["delta"]
         if policy is None or entry["library"] != LIBRARY:
             return
         try:
-            price: Fraction | None = plan_epsilon(event, delta)
+            price: Fraction | None = plan_epsilon(receipt.event, delta)
         except UnsupportedEventError:
             price = None
         try:
@@ -60,6 +62,14 @@ class Reprice:
             raise EntryError("the policy forbids what it pays for") from None
         if len(set(entry["approvals"])) < asked.approvals:
             raise EntryError("it lacks approvals")
+
+    def part(self, entry: Entry) -> None:
+        """Is its event that of its plan? What it costs is asked where it is paid."""
+        told = entry["receipt"].event, entry["delta"]
+        known = _event(entry["plan"])
+        self.unread += known is None and _QUERY in entry["plan"]
+        if (known or told) != told:
+            raise EntryError("its event is not that of its plan")
 
     def charge(self, entry: Entry, account: Account, event: Event, delta: Fraction) -> None:
         assert account.filter is not None
@@ -152,7 +162,7 @@ def _kind(member: Member) -> tuple[object, object]:
 @lru_cache(maxsize=4096)
 def _event(text: str) -> Past | None:
     """The event and delta of a plan; None for one whose text cannot be made a plan again (a function in a field)."""
-    kinds.load()
+    kinds.load(queries=_QUERY in text)
     try:
         plan = record.parse(text.encode())
     except SfumatoError:

@@ -1,54 +1,38 @@
-"""The rules of entries that pay: spend, hold and draw, and what becomes of a receipt."""
+"""The rules of entries that pay: spend, hold and draw."""
 
 from __future__ import annotations
 
-import hashlib
 from dataclasses import replace
 from fractions import Fraction
 
 from ...accounting.filters import Charge, Filter, Hold
 from ...events import Event
 from ...plan import Receipt
-from ..policy import paying
 from ..policy.approvals import Act
 from .rules_accounts import limited_above
-from .rules_data import charged_where_it_is_read
 from .rules_governing import used
+from .rules_parts import listed
+from .rules_receipts import new_receipt
 from .state import Entry, EntryError, Settled, State
 
 
-def _new_receipt(state: State, entry: Entry) -> Receipt:
-    receipt, key = entry["receipt"], entry["key"]
-    if not isinstance(receipt, Receipt) or receipt.id in state.receipts or not receipt.accounts:
-        raise EntryError("a receipt is written once, and names who pays")
-    if hashlib.sha256(entry["plan"].encode()).hexdigest() != receipt.plan_hash:
-        raise EntryError("its plan is not the one that was paid for")
-    if key is not None and key in state.keys:
-        raise EntryError("its key was paid under before")
-    if state.policy is not None and any(entry["by"] in state.account(name).granted for name in receipt.accounts):
-        raise EntryError("whoever grants may not spend")
-    read = charged_where_it_is_read(state, receipt)
-    _from_their_own(state, entry["by"], receipt, read)
+def _paying(state: State, entry: Entry) -> Receipt:
+    """A new receipt, approved where the policy asks for it."""
+    receipt = new_receipt(state, entry)
     if entry["approvals"]:
         used(state, entry, Act.spend(receipt.plan_hash, receipt.data, receipt.accounts))
     if state.prices is not None:
         state.prices.plan(entry, state.policy)
-    if key is not None:
-        state.keys.add(key)
     return receipt
 
 
-def _from_their_own(state: State, who: str, receipt: Receipt, read: set[str]) -> None:
-    def parent(name: str) -> str | None:
-        return state.accounts[name].parent if name in state.accounts else None
-
-    if state.policy is not None and paying.refusal(state.policy, who, receipt.accounts, read, parent) is not None:
-        raise EntryError("whoever wrote it pays from accounts that are not theirs, or leaves their own out")
-
-
 def spend(state: State, entry: Entry) -> None:
-    receipt = _new_receipt(state, entry)
+    receipt = _paying(state, entry)
     _charge(state, entry, receipt, receipt.event, entry["delta"])
+    if receipt.loop == "parts":
+        listed(state, entry, receipt)
+    elif receipt.loop != "plan":
+        raise EntryError("a plan is paid whole, or as a list of parts")
     state.receipts[receipt.id] = Settled(receipt, "spent", entry["key"])
 
 
@@ -73,7 +57,7 @@ def _charge(state: State, entry: Entry, receipt: Receipt, event: Event, delta: F
 
 def hold(state: State, entry: Entry) -> None:
     """Room on every account that pays, and above."""
-    receipt, delta, shapes = _new_receipt(state, entry), entry["delta"], entry["shapes"]
+    receipt, delta, shapes = _paying(state, entry), entry["delta"], entry["shapes"]
     for name in receipt.accounts:
         account = state.account(name)
         shape = shapes.get(name, account.filter)
@@ -108,22 +92,3 @@ def close(state: State, entry: Entry) -> None:
     for name in receipt.accounts:
         account = state.account(name)
         state.put(replace(account, held={id: hold for id, hold in account.held.items() if id != receipt.id}))
-
-
-def open_(state: State, entry: Entry) -> None:
-    settled = state.settled(entry["receipt"])
-    if settled.state not in ("spent", "held"):
-        raise EntryError("its receipt was opened before")
-    state.receipts[settled.receipt.id] = settled._replace(state="opened")
-
-
-def settle(state: State, entry: Entry) -> None:
-    settled, outcome = state.settled(entry["receipt"]), entry["outcome"]
-    early = settled.state in ("spent", "held") and outcome != "failed"
-    if outcome not in ("answered", "failed") or settled.state in ("answered", "failed") or early:
-        raise EntryError("a receipt is settled once, and answered only after it was opened")
-    state.receipts[settled.receipt.id] = settled._replace(state=outcome, answer=entry["answer"])
-    if outcome == "failed":
-        for name in settled.receipt.accounts:
-            account = state.account(name)
-            state.put(replace(account, failures=account.failures + 1))

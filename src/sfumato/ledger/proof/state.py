@@ -48,6 +48,8 @@ class Prices(Protocol):
 
     def plan(self, entry: Entry, policy: Policy | None) -> None: ...
 
+    def part(self, entry: Entry) -> None: ...
+
 
 @dataclass
 class State:
@@ -58,6 +60,7 @@ class State:
     receipts: dict[str, Settled] = field(default_factory=dict)
     facts: dict[tuple[str, str], Any] = field(default_factory=dict)
     keys: set[str] = field(default_factory=set)
+    lists: dict[str, dict[str, Event]] = field(default_factory=dict)  # by receipt: a list's parts, with their events
     number: int = 0
     time: str = ""  # the latest that was told since a policy is in force: approvals run out by it
     wrong: Wrong | None = None

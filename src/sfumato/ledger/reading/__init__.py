@@ -4,10 +4,13 @@ from __future__ import annotations
 
 from .about import About
 from .deployments import registry
+from .evidence import Evidence, evidence
 from .export import Exported, export
 from .forecast import Forecast, forecast
 from .history import Entry, history
 from .nist import Checklist, checklist
+from .overview import Overview, overview
+from .paid import paid
 from .register import Declared, declared
 from .releases import Released, releases
 from .statement import Statement, statement
@@ -17,15 +20,20 @@ __all__ = [
     "Checklist",
     "Declared",
     "Entry",
+    "Evidence",
     "Exported",
     "Forecast",
+    "Overview",
     "Released",
     "Statement",
     "checklist",
     "declared",
+    "evidence",
     "export",
     "forecast",
     "history",
+    "overview",
+    "paid",
     "registry",
     "releases",
     "statement",

@@ -2,20 +2,20 @@
 
 from __future__ import annotations
 
-import json
 from collections import Counter
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, field
 from fractions import Fraction
 from typing import Any
 
+from ..parts import LIST
 from ..policy.policy import Policy
 from ..proof.chain import Link
 from ..stores.base import Book, Store
 from ..tree import above
 from ..tree import found as book_account
 from .history import entry_of
-from .plans import mechanisms
+from .plans import bound_words, mechanisms
 from .register import Declared, charged_together, declared_in, is_of
 from .releases import releases
 from .statement import Statement, stated
@@ -51,6 +51,7 @@ class Findings:
     purposes: Counter[str] = field(default_factory=Counter)
     bounds: Counter[str] = field(default_factory=Counter)
     more_bounds: bool = False
+    lists: int = 0  # paid as one; their parts are the releases
     first: str | None = None
     last: str | None = None
 
@@ -97,6 +98,9 @@ def _read(
     store: Store, account: str, last: int, also: Callable[[Link, Mapping[str, Any]], None], found: Findings
 ) -> None:
     for row in releases(store, account=account, price=False, last=last, also=also):
+        if row.loop == LIST:
+            found.lists += 1
+            continue
         found.mechanisms.update(mechanisms(row.plan) if row.plan else ["unknown"])
         found.variants[row.variant] += 1
         found.states[row.state] += 1
@@ -115,13 +119,12 @@ def _read(
         for place in row.places:
             found.data[place.name] += 1
         for bound in row.bounds or ():
-            _bound(found, bound)
+            _bound(found, bound_words(bound, row.unit.column or "row"))
         found.first = min(filter(None, (found.first, row.at)), default=None)
         found.last = max(filter(None, (found.last, row.at)), default=None)
 
 
-def _bound(found: Findings, bound: object) -> None:
-    text = json.dumps(bound, sort_keys=True)
+def _bound(found: Findings, text: str) -> None:
     if text in found.bounds or len(found.bounds) < _SHOWN:
         found.bounds[text] += 1
     else:

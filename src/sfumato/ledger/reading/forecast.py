@@ -15,8 +15,8 @@ from ...errors import ArgumentError, PolicyError
 from ...events import Event
 from ...plan import Plan
 from ...units import Unit
+from ..charging import LOCK_AFTER, price_of, text_of
 from ..policy.policy import Policy, kinds_within
-from ..spending import LOCK_AFTER, price_of, text_of
 from ..stores.base import Account, Book, Store
 from ..tree import above, found, payers
 from .counting import MOST, narrowest_counts, times
@@ -102,7 +102,7 @@ def forecast(
 ) -> Forecast:
     """What the account, with all above it, still has room for.
 
-    plan    count how many more of this plan fit
+    plan    count how many more of this plan fit; one that is prepaid comes on top
     data    an address: its data sets and blocks count too
     error   count how many more counts (one row of a unit each) fit whose error stays within +- error with confidence
             1 - alpha; with `size`, a public number of rows, error is a part of it: error=0.05, size=20_000

@@ -45,7 +45,7 @@ def _of(*words: str) -> Applies:
 
 
 def _clipped(found: Findings) -> bool:
-    return any('"lower"' in bound or '"upper"' in bound for bound in found.bounds)
+    return any(" is clamped to " in bound for bound in found.bounds)
 
 
 def _policy(words: str) -> Control:

@@ -84,6 +84,7 @@ def _lines(found: Findings, about: About) -> list[Line]:
     )
     spent = ", ".join(f"{float(each.spent):.4g} of {float(each.limit):.4g} {each.currency}" for each in now.standing)
     composed = f"privacy filter, adaptively chosen; spent {spent or 'nothing'}; beside: {beside}"
+    composed += f"; {found.lists} list(s) of releases were fixed in advance and paid as one" if found.lists else ""
     releases = f"{found.releases} ({counted(found.states)})" if found.releases else "none yet"
     bounds = list(found.bounds) + (["and more"] if found.more_bounds else [])
     return [
@@ -123,7 +124,9 @@ def _limit(budget: Budget) -> str:
 
 
 def _original(standing: tuple[Any, ...]) -> str:
-    return ", ".join(f"{each.currency} <= {float(each.limit):.6g}" for each in standing)
+    """A release passes while one gauge has room, so of several limits one holds in the end, and nobody knows which."""
+    told = ", ".join(f"{each.currency} <= {digits_above(each.limit)}" for each in standing)
+    return f"at least one of {told}" if len(standing) > 1 else told
 
 
 def _model(about: About) -> str:

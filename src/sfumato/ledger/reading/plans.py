@@ -7,10 +7,13 @@ from collections.abc import Iterator, Mapping
 from functools import lru_cache
 from typing import Any
 
+from ... import times
 from ...plan import Plan
 
 # How far one unit may reach: the limits that plans and their queries carry.
 _LIMITS = ("per_unit", "lower", "upper", "norm", "bound", "clip", "most", "limit")
+_SQL_LIMITS = "sql-limits/1"  # all of whose fields are limits
+_QUERY, _COLUMN, _BOUNDS, _ADVISED = "plan-sql/1", "column/1", "sql-bounds", "sql-advised"
 
 
 @lru_cache(maxsize=256)
@@ -50,13 +53,95 @@ def _bounded(body: Any, path: str) -> Iterator[dict[str, Any]]:
             yield from _bounded(item, f"{path}[{place}]")
     if not isinstance(body, Mapping) or body.get("is") in ("exact", "array", "live", "unit/1"):
         return
+    if body.get("is") == "map":
+        for name, item in _pairs(body):
+            yield from _bounded(item, f"{path}.{name}" if path else name)
+        return
+    if body.get("is") == _QUERY:
+        yield from _of_query(body, path)
+        return
+    if body.get("is") == _SQL_LIMITS:
+        own = {name: _scalar(item) for name, item in body.items() if name != "is" and _scalar(item) is not None}
+        reach = {f"reach of {name}": _scalar(item) for name, item in _pairs(body.get("reach"))}
+        yield {"of": path or "plan", "kind": _SQL_LIMITS, **own, **reach}
+        return
+    if body.get("private") is False:  # a table that hides nobody limits nobody
+        return
     found = {name: _scalar(body[name]) for name in _LIMITS if name in body and _scalar(body[name]) is not None}
+    if body.get("type") in ("date", "moment"):  # stored as days or microseconds
+        found = {
+            name: times.shown(int(each), body["type"])
+            for name, each in found.items()
+            if str(each).lstrip("-").isdigit()
+        }
     if found:
         column = body.get("column")
         yield {"of": path or "plan", "kind": body.get("is"), **({"column": column} if column else {}), **found}
     for name, item in body.items():
         if name != "is":
             yield from _bounded(item, f"{path}.{name}" if path else name)
+
+
+def _of_query(body: Mapping[str, Any], path: str) -> Iterator[dict[str, Any]]:
+    """Limits first: those of the plan, or that an adviser measures them. Then the query's own bounds, which come before
+    those of the schema."""
+    within = f"{path}." if path else ""
+    unit = body.get("protects")
+    by_rows = isinstance(unit, Mapping) and unit.get("of") == "row"
+    plain = body.get("rho") is None and _scalar(body.get("delta")) in (None, 0, "0")
+    for each in _bounded(body.get("limits"), f"{within}limits"):
+        yield each | {"lengths": "add up" if plain else "square"}
+    if body.get("limits") is None and not by_rows:
+        yield {"of": f"{within}limits", "kind": _ADVISED}
+    own = {}
+    for name, pair in _pairs(body.get("bounds")):
+        if isinstance(pair, list) and len(pair) == 2:
+            own[name] = {"lower": _scalar(pair[0]), "upper": _scalar(pair[1])}
+            yield {"of": f"{within}bounds.{name}", "kind": _BOUNDS, "column": name, **own[name]}
+    for each in _bounded(body.get("schema"), f"{within}schema"):
+        if str(each["of"]).rpartition(".")[2].lower() not in own:
+            yield each
+
+
+def bound_words(limit: Mapping[str, Any], unit: str) -> str:
+    """One of the contribution bounds, as a sentence."""
+    kind = limit.get("kind")
+    if kind == _SQL_LIMITS:
+        return _limit_words(limit, unit)
+    if kind == _ADVISED:
+        return (
+            f"up to where one {unit} counts in full was measured, for a part of the price: see the notes on the answer"
+        )
+    if kind in (_COLUMN, _BOUNDS):
+        name = limit.get("column") or str(limit.get("of", "")).rpartition(".")[2]
+        return f"{name}, where it is added up or ranked, is clamped to {limit.get('lower')} ... {limit.get('upper')}"
+    words, known = [], ("of", "kind", "column", "lower", "upper", "per_unit")
+    if "lower" in limit or "upper" in limit:
+        name = limit.get("column") or str(limit.get("of", "")).rpartition(".")[2]
+        words.append(f"{name} is clamped to {limit.get('lower', '-inf')} ... {limit.get('upper', 'inf')}")
+    if "per_unit" in limit:
+        words.append(f"one {unit} counts for at most {limit['per_unit']} row(s)")
+    words += [f"{name} = {value}" for name, value in limit.items() if name not in known]
+    return "; ".join(words)
+
+
+def _limit_words(limit: Mapping[str, Any], unit: str) -> str:
+    """A weight begins where the vector of a unit's row counts, one for each group, is longer than `rows`."""
+    rows, keys = limit.get("rows"), limit.get("keys")
+    square = limit.get("lengths") == "square"
+    over = f"in one group, or a vector of row counts {rows} long over several" if square else "over all groups"
+    words = [f"one {unit} counts in full up to {rows} row(s) {over}"]
+    words.append(f"where {unit}s are counted, in up to {keys} group(s)")
+    words += [f"in {name[9:]} up to {limit[name]}" for name in limit if name.startswith("reach of ")]
+    return "; ".join([*words, "one that holds more is weighted down as a whole"])
+
+
+def _pairs(body: Any) -> Iterator[tuple[str, Any]]:
+    """The names and values of a stored mapping."""
+    items = body.get("items") if isinstance(body, Mapping) else None
+    for pair in items if isinstance(items, list) else ():
+        if isinstance(pair, list) and len(pair) == 2:
+            yield str(pair[0]), pair[1]
 
 
 def _names(body: Any) -> Iterator[str]:

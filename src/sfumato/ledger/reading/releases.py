@@ -3,6 +3,9 @@
 A release is paid (or room is held for it), opened, drawn on, closed and settled, each an entry. Its row is given when
 it is settled; those that never were come last. So rows come in the order in which releases ended, and no more of them
 are in memory than are under way. What is not known is None.
+
+A list that was prepaid has a row of its own, which bears the price; it never ends. Each part that was taken has a row
+too, which charged nothing and names the entry that paid for it.
 """
 
 from __future__ import annotations
@@ -18,6 +21,7 @@ from ... import checks, record
 from ...events import Event
 from ...plan import Receipt
 from ...units import Unit
+from ..parts import LIST
 from ..proof.chain import Link
 from ..stores.base import Store
 from .course import Course, Gauges, Price
@@ -41,8 +45,9 @@ class Released:
     charged        per account, for each member that was open: currency, price, failures
     before, after  what each account had spent in all when it was paid, and after it (of a hold: after its last draw)
     variant        what is proven of the event, and `native` its parameter there
-    epsilon        its price at its own delta, as priced today
-    state          "spent" or "held", "opened", "answered" or "failed"
+    epsilon        its price at its own delta, as priced today; of a part, what it would cost alone
+    part_of        of a part, the number of the entry that paid for it: `charged` is empty here, and full there
+    state          "spent" or "held", "opened", "answered" or "failed"; a list is "in parts"
     """
 
     number: int
@@ -59,7 +64,6 @@ class Released:
     bounds: tuple[Mapping[str, Any], ...] | None
     plan_hash: str
     plan: str | None
-    words: tuple[str, ...] | None
     mechanism: str | None
     parameters: Mapping[str, Any] | None
     library: str | None
@@ -77,6 +81,7 @@ class Released:
     before: Totals
     after: Totals
     draws: int = 0
+    part_of: int | None = None
     key: str | None = None
     approvals: tuple[Any, ...] | None = None
     state: str
@@ -89,6 +94,12 @@ class Released:
         return moment(self.at)
 
     @property
+    def words(self) -> tuple[str, ...] | None:
+        """What the plan does, step by step. Made when asked for: a query is taken apart again for it."""
+        plan = None if self.plan is None else plan_of(self.plan)
+        return None if plan is None else steps(plan)
+
+    @property
     def neighbours(self) -> str:
         """What the neighbouring relation is, in words."""
         return str(self.unit)
@@ -99,6 +110,7 @@ class Released:
         for name in self.__dataclass_fields__:
             found[name] = plain(getattr(self, name))
         found["places"] = [place._asdict() | {"blocks": list(place.blocks)} for place in self.places]
+        found["words"] = plain(self.words)
         found["neighbours"] = self.neighbours
         found["relation"] = self.unit.change
         return found
@@ -142,16 +154,24 @@ def releases(
     asked_for(account=account, data=data, by=by)
     if progress is not None and not callable(progress):
         raise checks.refuse("progress", progress, "a function of one number, or leave it out")
-    course, under_way = Course(), dict[str, Released]()
+    course, under_way, lists = Course(), dict[str, Released](), dict[str, int]()
     for link, previous, body in links(store, 1, last):
         told = shallow(body)
         kind = told.get("kind")
         if also is not None:
             also(link, told)
-        if kind in ("spend", "hold"):
+        if kind in ("spend", "hold", "part"):
             row = _paid(told, link, previous, course, price)
+            if row is not None and kind == "part":
+                row = replace(row, part_of=lists.get(str(told.get("of"))))
+            elif row is not None and row.loop == LIST:
+                lists[row.id] = row.number
+                row = replace(row, state="in parts")
             if row is not None and _asked(row, account, data, by):
-                under_way[row.id] = row
+                if row.state == "in parts":  # nothing of its own follows
+                    yield row
+                else:
+                    under_way[row.id] = row
         elif kind in ("open", "draw", "close", "settle"):
             row = _next(told, under_way.get(str(told.get("receipt"))), course, store)
             if row is not None and row.state in _ENDS:
@@ -181,15 +201,14 @@ def _paid(told: Mapping[str, Any], link: Link, previous: bytes | None, course: C
     if not isinstance(receipt, Receipt) or not isinstance(delta, Fraction):
         course.take({"kind": "unreadable"})
         return None
-    held = told.get("kind") == "hold"
+    held, free = told.get("kind") == "hold", told.get("kind") == "part"
     text = told["plan"] if isinstance(told.get("plan"), str) else None
     if held:
         course.take(told)
     before = course.gauges(receipt.accounts)
-    charged: Charged = {} if held else course.charge(told, receipt, receipt.event, delta)
+    charged: Charged = {} if held or free else course.charge(told, receipt, receipt.event, delta)
     variant, native = proven(receipt.event)
     approvals = deep(told.get("approvals"))
-    plan = None if text is None else plan_of(text)
     return Released(
         number=link.number,
         hash=link.hash.hex(),
@@ -205,7 +224,6 @@ def _paid(told: Mapping[str, Any], link: Link, previous: bytes | None, course: C
         bounds=None if text is None else contribution_bounds(text),
         plan_hash=receipt.plan_hash,
         plan=text,
-        words=None if plan is None else steps(plan),
         mechanism=None if text is None else parameters(text)[0],
         parameters=None if text is None else parameters(text)[1],
         library=told.get("library"),

@@ -15,10 +15,11 @@ from typing import Any, NamedTuple
 from ... import checks
 from ...accounting.budget import Budget
 from ...accounting.filters import Filter
+from ..charging import LOCK_AFTER
 from ..policy.policy import Policy
-from ..spending import LOCK_AFTER
 from ..stores.base import Account, Store
 from ..tree import found, limited_below
+from . import page
 from .statement_text import lines
 from .tally import Beside, Tally, basic, in_advance, tally
 
@@ -26,11 +27,12 @@ _REPORT_DELTA = Fraction(1, 10**6)  # for budgets in rho, which name no delta
 
 
 class Standing(NamedTuple):
-    """One open member of an account, in its own currency."""
+    """One open member of an account, in its own currency; `used` is what is gone of it, delta for failures counted."""
 
     currency: str
     spent: Fraction
     limit: Fraction
+    used: Fraction
 
     @property
     def left(self) -> Fraction:
@@ -136,6 +138,9 @@ class Statement:
     def __str__(self) -> str:
         return "\n".join(lines(self))
 
+    def _repr_html_(self) -> str:
+        return page.statement(self)
+
 
 def statement(store: Store, account: str, *, delta: Any = None) -> Statement:
     """Where an account stands. Reads the whole chain once.
@@ -159,7 +164,7 @@ def stated(store: Store, account: str, tallied: Callable[[int], Tally], delta: A
     children = [one for one in below if one.level != "block"]
     blocks = [one for one in below if one.level == "block"]
     allocated, over = _allocated(limit, [one for one in parts if one.level != "block"])
-    standing = () if filter_ is None else tuple(Standing(m.currency, m.spent, m.limit) for m in filter_.open)
+    standing = () if filter_ is None else tuple(Standing(m.currency, m.spent, m.limit, m.used) for m in filter_.open)
     return Statement(
         account=account,
         level=state.level,
@@ -169,7 +174,7 @@ def stated(store: Store, account: str, tallied: Callable[[int], Tally], delta: A
         hash=head.hash.hex(),
         limit=limit,
         largest=state.promised if state.promised is not None else limit,
-        releases=past.count + past.unread,
+        releases=past.releases,
         standing=standing,
         closed=() if filter_ is None else _closed(filter_),
         failures_delta=None if filter_ is None else _failures(filter_),

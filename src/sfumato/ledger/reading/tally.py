@@ -15,6 +15,7 @@ from ...accounting import price
 from ...accounting.members import plan_epsilon
 from ...errors import UnsupportedEventError
 from ...events import Event, Gaussian, Repeat, Sequence
+from ..parts import LIST
 from ..stores.base import Store
 from .history import deep, links, shallow
 
@@ -40,10 +41,13 @@ class Tally:
 
     events: Counter[Past] = field(default_factory=Counter)
     unread: int = 0  # charges that this version of sfumato cannot read
+    lists: int = 0  # charges that paid for a list of releases
+    parts: int = 0  # releases that were paid with such a list
 
     @property
-    def count(self) -> int:
-        return self.events.total()
+    def releases(self) -> int:
+        """What ran, or may run at any time: of a list, the parts that were taken."""
+        return self.events.total() + self.unread - self.lists + self.parts
 
 
 class Tallying:
@@ -53,6 +57,7 @@ class Tallying:
         self._account = account
         self._raw: Counter[tuple[str, str]] = Counter()
         self._drawing: set[str] = set()  # holds under way that are paid on this account
+        self._lists = self._parts = 0
 
     def take(self, told: Mapping[str, Any]) -> None:
         """One entry, as bare JSON."""
@@ -61,6 +66,9 @@ class Tallying:
             self._drawing.add(str(_of(told, "id")))
         elif kind == "spend" and _paid(told, self._account):
             self._raw[_key(_of(told, "event")), _key(told.get("delta"))] += 1
+            self._lists += _of(told, "loop") == LIST
+        elif kind == "part" and _paid(told, self._account):
+            self._parts += 1
         elif kind == "draw" and str(told.get("receipt")) in self._drawing:
             self._raw[_key(told.get("event")), _key(told.get("delta"))] += 1
         elif kind in ("close", "settle"):
@@ -68,7 +76,7 @@ class Tallying:
 
     def found(self) -> Tally:
         events = events_of(self._raw)
-        return Tally(events, self._raw.total() - events.total())
+        return Tally(events, self._raw.total() - events.total(), self._lists, self._parts)
 
 
 def tally(store: Store, account: str, *, last: int | None = None) -> Tally:

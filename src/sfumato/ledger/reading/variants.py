@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from fractions import Fraction
 
-from ...accounting.members import own_delta, plan_epsilon, rho
+from ...accounting.members import own_delta, plan_epsilon, rho, sure
 from ...accounting.pure import epsilon as pure_epsilon
 from ...errors import UnsupportedEventError
 from ...events import Event, Gaussian, Repeat, Sequence
@@ -25,7 +25,7 @@ def proven(event: Event) -> tuple[str, Mapping[str, Fraction]]:
     except UnsupportedEventError:
         pass
     if failed := own_delta(event):
-        return "approximate", {"delta": failed}
+        return "approximate", {**proven(sure(event))[1], "delta": failed}  # but for that delta, it is what is left
     if (squared := _mu_squared(event)) is not None:
         return "GDP", {"mu^2": squared}
     try:

@@ -138,6 +138,17 @@ def under_way(remembered: dict[str, Filed], filed: Filed) -> None:
 _MOST_UNDER_WAY = 256
 
 
+def keep_fact(remembered: dict[tuple[str, str], Any], kind: str, name: str, value: Any) -> Any:
+    """Remember a fact, or that there is none. A process that asks for ever new names forgets the old ones."""
+    if len(remembered) >= _MOST_FACTS:
+        remembered.clear()
+    remembered[kind, name] = value
+    return value
+
+
+_MOST_FACTS = 256
+
+
 class Book(Protocol):
     """An open transaction."""
 

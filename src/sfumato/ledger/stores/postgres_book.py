@@ -9,7 +9,7 @@ from ... import record
 from ...errors import LedgerError
 from ...plan import Receipt
 from ..proof.chain import GENESIS, Link
-from .base import Account, Filed, only_moved, rest, totals, under_way, whole
+from .base import Account, Filed, keep_fact, only_moved, rest, totals, under_way, whole
 from .postgres_wire import Wire
 from .postgres_words import told
 from .words import DAMAGED
@@ -100,11 +100,11 @@ class PostgresBook:
         self._accounts[account.name] = account
 
     def fact(self, kind: str, name: str) -> Any:
-        if (kind, name) not in self._facts:
-            rows = self._wire.rows("SELECT state FROM sfumato.facts WHERE kind = $1 AND name = $2", kind, name)
-            with told():
-                self._facts[kind, name] = record.parse(rows[0][0]) if rows else None
-        return self._facts[kind, name]
+        if (kind, name) in self._facts:
+            return self._facts[kind, name]
+        rows = self._wire.rows("SELECT state FROM sfumato.facts WHERE kind = $1 AND name = $2", kind, name)
+        with told():
+            return keep_fact(self._facts, kind, name, record.parse(rows[0][0]) if rows else None)
 
     def facts(self, kind: str) -> dict[str, Any]:
         rows = self._wire.rows(
@@ -116,7 +116,7 @@ class PostgresBook:
 
     def put_fact(self, kind: str, name: str, value: Any) -> None:
         self._wire.send(_FACT, kind, name, record.canonical(value))
-        self._facts[kind, name] = value
+        keep_fact(self._facts, kind, name, value)
 
     def filed(self, receipt: str) -> Filed | None:
         return self._under_way.get(receipt) or next(iter(self._filed("id = $1", receipt)), None)

@@ -10,7 +10,7 @@ from ... import record
 from ...errors import LedgerError, RecordError
 from ...plan import Receipt
 from ..proof.chain import GENESIS, Link
-from .base import Account, Filed, only_moved, rest, totals, under_way, whole
+from .base import Account, Filed, keep_fact, only_moved, rest, totals, under_way, whole
 from .words import CLOSED, DAMAGED, LOCKED
 
 UNWRITTEN = "the ledger could not be written: repair the disk, then open the ledger anew"
@@ -136,11 +136,11 @@ class SQLiteBook:
             )
 
     def fact(self, kind: str, name: str) -> Any:
-        if (kind, name) not in self._facts:
-            with told():
-                row = self._sql("SELECT state FROM facts WHERE kind = ? AND name = ?", (kind, name)).fetchone()
-                self._facts[kind, name] = None if row is None else record.parse(row[0])
-        return self._facts[kind, name]
+        if (kind, name) in self._facts:
+            return self._facts[kind, name]
+        with told():
+            row = self._sql("SELECT state FROM facts WHERE kind = ? AND name = ?", (kind, name)).fetchone()
+            return keep_fact(self._facts, kind, name, None if row is None else record.parse(row[0]))
 
     def facts(self, kind: str) -> dict[str, Any]:
         with told():
@@ -154,7 +154,7 @@ class SQLiteBook:
                 "INSERT INTO facts VALUES (?, ?, ?) ON CONFLICT (kind, name) DO UPDATE SET state = excluded.state",
                 (kind, name, state),
             )
-        self._facts[kind, name] = value
+        keep_fact(self._facts, kind, name, value)
 
 
 class told:  # noqa: N801 it reads as a word

@@ -12,11 +12,10 @@ from typing import Any
 
 import numpy as np
 
-from ...checks import refuse
-from ...errors import ArgumentError
+from ...checks import library, refuse
 from .figures import Figure
 from .mixtures import Floats, Spreads
-from .texts import ROWS, Cell, drawn, html_table
+from .texts import ROWS, Cell, drawn, page
 from .values import Keys, Lists, Truth, Value, keys_of
 
 _ALPHA = 0.05
@@ -132,7 +131,7 @@ class Answer:
 
     def to_arrow(self, alpha: float = _ALPHA) -> Any:
         """A pyarrow Table."""
-        arrow = _library("pyarrow")
+        arrow = library("pyarrow")
         types = {"whole": arrow.int64(), "real": arrow.float64(), "flag": arrow.bool_(), "text": arrow.string()}
         types |= {"date": arrow.date32(), "moment": arrow.timestamp("us")}
         columns = {}
@@ -150,11 +149,11 @@ class Answer:
 
     def to_pandas(self, alpha: float = _ALPHA) -> Any:
         """A pandas DataFrame."""
-        return _library("pandas").DataFrame(self.table(alpha))
+        return library("pandas").DataFrame(self.table(alpha))
 
     def to_polars(self, alpha: float = _ALPHA) -> Any:
         """A polars DataFrame."""
-        return _library("polars").DataFrame(self.table(alpha), strict=False, infer_schema_length=None)
+        return library("polars").DataFrame(self.table(alpha), strict=False, infer_schema_length=None)
 
     def to_csv(self, path: str | Path | None = None, alpha: float = _ALPHA) -> str | None:
         """Into a file, or as a text where no path is given. NULL is empty, lists are JSON."""
@@ -176,7 +175,7 @@ class Answer:
         return str(self)
 
     def _repr_html_(self) -> str:
-        return html_table(self.columns, self._shown(), len(self), self.notes)
+        return page(self.columns, self._shown(), len(self), self.notes)
 
     def _shown(self) -> list[list[Cell]]:
         """The cells of each column, as far down as a reader sees."""
@@ -281,10 +280,3 @@ def _confidence(alpha: float) -> float:
     if not isinstance(alpha, float) or not 0 < alpha < 1:
         raise refuse("alpha", alpha, "a probability above 0 and below 1")
     return alpha
-
-
-def _library(name: str) -> Any:
-    try:
-        return __import__(name)
-    except ImportError:
-        raise ArgumentError(f"{name} is not installed: pip install {name}, or use .rows or .to_csv().") from None

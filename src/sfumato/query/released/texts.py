@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 import datetime
-import html
 import math
 from collections.abc import Sequence
 from typing import Any, NamedTuple
+
+from ... import display
 
 ROWS = 20
 _WIDEST = 60
@@ -23,7 +24,7 @@ class Cell(NamedTuple):
 
 def drawn(names: Sequence[str], columns: Sequence[Sequence[Cell]], rows: int, notes: Sequence[str]) -> str:
     """Aligned text, with the notes below."""
-    shown = [[_texts(cell) for cell in column[:ROWS]] for column in columns]
+    shown = [[texts_of(cell) for cell in column[:ROWS]] for column in columns]
     right = [any(_is_number(cell) for cell in column[:ROWS]) for column in columns]
     parts = []
     for name, cells, to_right in zip(names, shown, right, strict=True):
@@ -37,18 +38,53 @@ def drawn(names: Sequence[str], columns: Sequence[Sequence[Cell]], rows: int, no
     return "\n".join([*lines, *_below(columns, rows, notes)])
 
 
-def html_table(names: Sequence[str], columns: Sequence[Sequence[Cell]], rows: int, notes: Sequence[str]) -> str:
-    """The same for a notebook; whatever a key holds, it is only text."""
-    head = "".join(f"<th>{html.escape(name)}</th>" for name in names)
-    body = ""
-    for cells in zip(*(column[:ROWS] for column in columns), strict=True):
-        body += "<tr>"
-        for cell in cells:
-            side = ' style="text-align: right"' if _is_number(cell) else ""
-            body += f"<td{side}>{html.escape(''.join(_texts(cell)))}</td>"
-        body += "</tr>"
-    below = "".join(f"<p>{html.escape(line)}</p>" for line in _below(columns, rows, notes))
-    return f"<table><thead><tr>{head}</tr></thead><tbody>{body}</tbody></table>{below}"
+def page(names: Sequence[str], columns: Sequence[Sequence[Cell]], rows: int, notes: Sequence[str]) -> str:
+    """The same for a notebook, each number with its error bar drawn to the scale of its column."""
+    head: list[str] = []
+    shown: list[list[Any]] = []
+    right: list[int] = []
+    for name, column in zip(names, columns, strict=True):
+        cells = column[:ROWS]
+        if any(_is_number(cell) for cell in cells):
+            right.append(len(head))
+        parts = [texts_of(cell) for cell in cells]
+        points = [_point(cell) for cell in cells]
+        known = [point for point in points if point is not None]
+        if not known:
+            head.append(name)
+            shown.append(["".join(each) for each in parts])
+            continue
+        within = display.span(_seen(cells) or known)
+        head += [name, "", ""]
+        shown += [[value for value, _ in parts], [bar.strip() for _, bar in parts]]
+        shown.append(
+            [
+                "" if point is None else display.error_bar(*point, within, doubt=cell.doubt)
+                for point, cell in zip(points, cells, strict=True)
+            ]
+        )
+    below = [display.paragraph(line, quiet=True) for line in _below(columns, rows, notes)]
+    return display.card("", display.table(head, list(zip(*shown, strict=True)), right=right), *below)
+
+
+def _seen(cells: Sequence[Cell]) -> list[tuple[float, float | None]]:
+    """What the scale of a column must hold: the numbers that noise does not hide, which would be lost beside the
+    others. A number that stands alone is seen against 0."""
+    found: list[tuple[float, float | None]] = [p for each in cells if not each.doubt and (p := _point(each))]
+    alone = len(found) == 1 and not isinstance(cells[0].value, datetime.date)
+    return [*found, (0.0, None)] if alone else found
+
+
+def _point(cell: Cell) -> tuple[float, float] | None:
+    """Where a cell with an error bar stands, in the numbers that its width is in: days of dates, microseconds."""
+    if not isinstance(cell.width, int | float) or not cell.width or cell.value is None:
+        return None
+    value = cell.value
+    if isinstance(value, datetime.datetime):
+        value = (value - datetime.datetime(1970, 1, 1, tzinfo=value.tzinfo)) / datetime.timedelta(microseconds=1)
+    elif isinstance(value, datetime.date):
+        value = value.toordinal()
+    return (float(value), float(cell.width)) if isinstance(value, int | float) else None
 
 
 def _below(columns: Sequence[Sequence[Cell]], rows: int, notes: Sequence[str]) -> list[str]:
@@ -60,7 +96,7 @@ def _below(columns: Sequence[Sequence[Cell]], rows: int, notes: Sequence[str]) -
     return lines + [f"- {note}" for note in notes]
 
 
-def _texts(cell: Cell) -> tuple[str, str]:
+def texts_of(cell: Cell) -> tuple[str, str]:
     """The value, and what stands behind it."""
     mark = " ?" if cell.doubt else ""
     if isinstance(cell.value, list):

@@ -1,0 +1,5 @@
+"""`python -m sfumato.cli` is `sfumato`."""
+
+from .start import main
+
+main()

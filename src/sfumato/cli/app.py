@@ -1,0 +1,50 @@
+"""The commands of `sfumato`, by the part of the work they belong to."""
+
+from __future__ import annotations
+
+from typing import Annotated
+
+import typer
+
+from .._version import VERSION
+from .commands import accountant, beginning, checking, data, ledger_papers, running
+
+app = typer.Typer(
+    name="sfumato",
+    help="Differential privacy: every release is priced before it runs, paid for in one ledger, and blurred with "
+    "exact noise.",
+    no_args_is_help=True,
+    pretty_exceptions_enable=False,
+    rich_markup_mode="rich",
+    context_settings={"help_option_names": ["-h", "--help"]},
+)
+
+
+def _version(asked: bool) -> None:
+    if asked:
+        typer.echo(f"sfumato {VERSION}")
+        raise typer.Exit
+
+
+@app.callback()
+def _sfumato(
+    version: Annotated[
+        bool, typer.Option("--version", callback=_version, is_eager=True, help="Print the version, and end.")
+    ] = False,
+) -> None: ...
+
+
+app.command("init", rich_help_panel="Begin")(beginning.init)
+app.command("demo", rich_help_panel="Begin")(beginning.demo)
+app.command("describe", rich_help_panel="Questions to the data")(data.describe)
+app.command("quote", rich_help_panel="Questions to the data")(data.quote)
+app.command("query", rich_help_panel="Questions to the data")(data.query)
+app.command("rehearse", rich_help_panel="Questions to the data")(data.rehearse)
+app.command("run", rich_help_panel="Questions to the data")(running.run)
+app.command("schema", rich_help_panel="Files and formats")(data.schema)
+app.add_typer(ledger_papers.ledger, name="ledger", rich_help_panel="The ledger")
+app.command("explain", rich_help_panel="The accountant")(accountant.explain)
+app.command("epsilon", rich_help_panel="The accountant")(accountant.epsilon)
+app.command("calibrate", rich_help_panel="The accountant")(accountant.calibrate)
+app.command("attack", rich_help_panel="Checks")(checking.attack)
+app.command("bench", rich_help_panel="Checks")(checking.bench)

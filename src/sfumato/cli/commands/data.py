@@ -1,0 +1,185 @@
+"""Questions to the data of a project: what there is, what an answer would cost, the answer."""
+
+from __future__ import annotations
+
+from typing import Annotated
+
+import typer
+
+from ..options import (
+    HERE,
+    Account,
+    Accuracy,
+    Advice,
+    Alpha,
+    Bounds,
+    Debug,
+    Delta,
+    Epsilon,
+    File,
+    Floor,
+    Folder,
+    Format,
+    GroupRows,
+    Json,
+    Keys,
+    Limit,
+    Out,
+    Query,
+    Rho,
+    Share,
+    Unclip,
+)
+from ..telling import Outcome, tell
+
+
+def describe(project: Folder = HERE, json: Json = False, debug: Debug = False) -> None:
+    """What the project holds, whom it hides, and what is left to spend. Reads no data."""
+
+    def work() -> Outcome:
+        from ..work.describing import described
+
+        return described(project)
+
+    tell(work, json=json, debug=debug)
+
+
+def quote(
+    sql: Query = None,
+    file: File = None,
+    explain: Annotated[
+        bool, typer.Option("--explain", help="Add the steps, and the SQL that the engine runs.")
+    ] = False,
+    epsilon: Epsilon = None,
+    delta: Delta = None,
+    rho: Rho = None,
+    accuracy: Accuracy = None,
+    group_rows: GroupRows = None,
+    share: Share = None,
+    advice: Advice = None,
+    account: Account = None,
+    limit: Limit = None,
+    bounds: Bounds = None,
+    keys: Keys = None,
+    floor: Floor = False,
+    unclip: Unclip = False,
+    alpha: Alpha = 0.05,
+    project: Folder = HERE,
+    json: Json = False,
+    debug: Debug = False,
+) -> None:
+    """What a query would cost, and how exact it would be. Free; ends with 5 where the budget is short."""
+
+    def work() -> Outcome:
+        from ..work.asked import Asked
+        from ..work.quoting import quoted
+
+        asked = Asked(
+            sql, file, epsilon, delta, rho, accuracy, group_rows, share, advice, limit, bounds, keys, floor, unclip,
+            alpha,
+        )  # fmt: skip
+        return quoted(project, asked, account=account, explain=explain)
+
+    tell(work, json=json, debug=debug)
+
+
+def query(
+    sql: Query = None,
+    file: File = None,
+    dry_run: Annotated[bool, typer.Option("--dry-run", help="Only say what it would cost: the same as quote.")] = False,
+    note: Annotated[
+        str, typer.Option(metavar="TEXT", help="What it is for; the ledger keeps it.", show_default=False)
+    ] = "",
+    key: Annotated[
+        str | None,
+        typer.Option(metavar="NAME", help="A name for this request: asked again under it, it never pays twice."),
+    ] = None,
+    epsilon: Epsilon = None,
+    delta: Delta = None,
+    rho: Rho = None,
+    accuracy: Accuracy = None,
+    group_rows: GroupRows = None,
+    share: Share = None,
+    advice: Advice = None,
+    account: Account = None,
+    limit: Limit = None,
+    bounds: Bounds = None,
+    keys: Keys = None,
+    floor: Floor = False,
+    unclip: Unclip = False,
+    alpha: Alpha = 0.05,
+    out: Out = None,
+    format: Format = None,
+    project: Folder = HERE,
+    json: Json = False,
+    debug: Debug = False,
+) -> None:
+    """Pay for a query, run it, and show the answer with its error bars. The same query asked again is free."""
+
+    def work() -> Outcome:
+        from ..work.asked import Asked
+        from ..work.asking import answered
+        from ..work.quoting import quoted
+
+        asked = Asked(
+            sql, file, epsilon, delta, rho, accuracy, group_rows, share, advice, limit, bounds, keys, floor, unclip,
+            alpha,
+        )  # fmt: skip
+        if dry_run:
+            return quoted(project, asked, account=account, explain=False)
+        return answered(project, asked, account=account, note=note, key=key, out=out, format=format, json=json)
+
+    tell(work, json=json, debug=debug)
+
+
+def rehearse(
+    sql: Query = None,
+    file: File = None,
+    rows: Annotated[int, typer.Option(metavar="NUMBER", help="How many rows to make up for each private table.")] = 300,
+    epsilon: Epsilon = None,
+    delta: Delta = None,
+    rho: Rho = None,
+    accuracy: Accuracy = None,
+    group_rows: GroupRows = None,
+    share: Share = None,
+    advice: Advice = None,
+    limit: Limit = None,
+    bounds: Bounds = None,
+    keys: Keys = None,
+    floor: Floor = False,
+    unclip: Unclip = False,
+    alpha: Alpha = 0.05,
+    project: Folder = HERE,
+    json: Json = False,
+    debug: Debug = False,
+) -> None:
+    """Run a query on made-up rows, with full errors. Free, and says nothing about the data."""
+
+    def work() -> Outcome:
+        from ..work.asked import Asked
+        from ..work.rehearsing import rehearsed
+
+        asked = Asked(
+            sql, file, epsilon, delta, rho, accuracy, group_rows, share, advice, limit, bounds, keys, floor, unclip,
+            alpha,
+        )  # fmt: skip
+        return rehearsed(project, asked, rows=rows)
+
+    tell(work, json=json, debug=debug)
+
+
+def schema(
+    name: Annotated[
+        str | None, typer.Argument(metavar="NAME", help="`project`, `plan`, or a document of --json, such as `query`.")
+    ] = None,
+    json: Json = False,
+    debug: Debug = False,
+) -> None:
+    """The JSON Schema of sfumato.yaml, of plan.yaml, or of what --json prints; without a name, the list."""
+
+    def work() -> Outcome:
+        from ..work.schemas import published
+
+        return published(name)
+
+    tell(work, json=json, debug=debug)

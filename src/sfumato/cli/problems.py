@@ -1,0 +1,230 @@
+"""What went wrong, why, and how to mend it, in three lines; and the code that the process ends with."""
+
+from __future__ import annotations
+
+import difflib
+import re
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any, Literal
+
+from .. import errors
+from ..errors import SfumatoError
+from .documents import Document
+
+if TYPE_CHECKING:
+    from rich.console import Console
+
+FAULT, USAGE, FILE, REFUSED, BUDGET, POLICY, LEDGER, DATA, CHECK, INTERRUPTED = 1, 2, 3, 4, 5, 6, 7, 8, 9, 130
+
+
+class CommandError(SfumatoError):
+    """A command cannot go on; says what, why and how to mend it."""
+
+    def __init__(self, what: str, why: str, fix: str, code: int = USAGE) -> None:
+        super().__init__(f"{what}: {why}; {fix}")
+        self.what, self.why, self.fix, self.code = what, why, fix, code
+
+
+class ProblemDocument(Document):
+    """What `--json` prints where a command fails."""
+
+    document: Literal["problem/1"] = "problem/1"
+    what: str
+    why: str
+    fix: str
+    code: int
+    file: str | None = None
+    line: int | None = None
+
+
+@dataclass(frozen=True)
+class Problem:
+    """Three lines and a code.
+
+    before_data  is it known that no data was open when it happened?
+    file, line   where in a file of the project it is
+    """
+
+    what: str
+    why: str
+    fix: str
+    code: int
+    before_data: bool = False
+    file: str | None = None
+    line: int | None = None
+
+    def show(self, console: Console) -> None:
+        from rich.text import Text
+
+        from .screen import say
+
+        say(console, self.what, style="bold red")
+        for name, text in (("why", self.why), ("fix", self.fix)):
+            for number, line in enumerate(_fitting(text.splitlines() or [""], console)):
+                say(console, line, first=Text(f"  {name}  " if number == 0 else "       ", style="dim"))
+
+    def document(self) -> ProblemDocument:
+        return ProblemDocument(
+            what=self.what, why=self.why, fix=self.fix, code=self.code, file=self.file, line=self.line
+        )
+
+
+# The most particular first: what happened, what to do where the error does not say it, the code.
+_KINDS: tuple[tuple[type[BaseException], str, str, int], ...] = (
+    (errors.PolicyError, "the policy forbids it", "ask somebody with that duty, or ask for an approval", POLICY),
+    (errors.BudgetError, "the budget refuses it; nothing was charged", "ask for less, or have it raised", BUDGET),
+    (errors.ReceiptError, "the ledger refuses it; nothing was charged", "see `sfumato ledger history`", REFUSED),
+    (errors.LedgerError, "the ledger cannot be used", "see `sfumato ledger verify`", LEDGER),
+    (errors.DataError, "the release failed", "`sfumato rehearse` runs the query on made-up rows, free", DATA),
+    (errors.PlanError, "the query is refused; nothing was charged", "see docs/sql.md for what can be asked", REFUSED),
+    (errors.ArgumentError, "that is not allowed", "see `sfumato COMMAND --help`", USAGE),
+    (errors.UnsupportedEventError, "that has no price", "ask for another notion, or another mechanism", REFUSED),
+    (errors.RecordError, "that cannot be read", "give JSON that sfumato wrote", FILE),
+    (SfumatoError, "it cannot be done", "see `sfumato COMMAND --help`", REFUSED),
+)
+
+# Where the fix names Python, the shell's own words: a part of the text, and what to do.
+_IN_SHELL: tuple[tuple[str, str], ...] = (
+    ("no ledger at that path", "`sfumato ledger open` makes the ledger that sfumato.yaml describes"),
+    ("say how much to spend", "give --epsilon (with --delta), --rho or --accuracy, or `privacy` in sfumato.yaml"),
+    ("the key cannot be read", "bring back the key file that sfumato.yaml names (ledger: key), as this user's own"),
+    ("is given twice: as an argument", "say it once: as an option here, or in the comment of the query"),
+    ("no answer is stored under this key", "give another --key: it pays again"),
+    ("this key was used for another plan", "give another --key, or none"),
+    ("the ledger knows no data set", "`sfumato ledger open` makes the accounts that sfumato.yaml describes"),
+    ("there is no account", "see `sfumato ledger status` for the accounts, or make it: `sfumato ledger allocate`"),
+    ("the file is empty", "restore the ledger's file, or remove it and run `sfumato ledger open`"),
+    ("a privacy officer must look at them", "a privacy officer looks at the failures: `sfumato ledger unlock`"),
+    (
+        "which groups there are is private here",
+        "groups that nobody listed take a --delta; or name them: --keys COLUMN=A,B",
+    ),
+    ("depends on how many rows a group has", "say about how many: --group-rows 1000"),
+    ("the policy asks what a release is for", "say it: --note TEXT"),
+    ("approval(s) of others", "have it approved first, in Python: docs/how-to/share-a-budget.md shows how"),
+)
+
+_EXTRAS = {
+    **dict.fromkeys(("sqlglot", "pyarrow", "duckdb"), "sfumato[sql]"),
+    **dict.fromkeys(("jinja2", "markupsafe", "matplotlib"), "sfumato[report]"),
+    "psycopg": "sfumato[postgres]",
+}
+
+_CAUSE = re.compile(r"((?:[^\[:\n]|\[[^\]]*\]|:(?! ))+): ([^\n]+?)\.?")  # a colon in a unit's brackets is no end
+_ENGINE = "the engine does not take this statement"
+
+
+def problem_of(error: BaseException) -> Problem:
+    """The three lines for an error. Only errors of ours are quoted: theirs never hold a value of the data."""
+    if isinstance(error, CommandError):
+        return Problem(error.what, error.why, error.fix, error.code, error.code in (USAGE, REFUSED, BUDGET, POLICY))
+    if isinstance(error, SfumatoError) and hasattr(error, "what"):  # a file of the project: project.ProjectError
+        file, line = getattr(error, "file", None), getattr(error, "line", None)
+        return Problem(error.what, getattr(error, "why", ""), getattr(error, "fix", ""), FILE, True, file, line)
+    if isinstance(error, KeyboardInterrupt):
+        return Problem("interrupted", "it was stopped by hand", "run it again", INTERRUPTED)
+    if isinstance(error, RecursionError | MemoryError):
+        return Problem("sfumato gave up", "it is too large to work on", "ask for less at once", REFUSED)
+    for kind, what, fix, code in _KINDS:
+        if isinstance(error, kind):
+            early = isinstance(error, errors.BudgetError | errors.PlanError | errors.ArgumentError)
+            return Problem(what, *_why_and_fix(error, fix), code, early)
+    if isinstance(error, ModuleNotFoundError) and error.name:
+        return Problem("a package is not installed", *lacking(error.name), FILE, True)
+    if isinstance(error, OSError) and getattr(error, "filename", None) is not None:
+        return _of_system(error)
+    return Problem(
+        "sfumato itself failed",
+        f"an unexpected {type(error).__name__}, whose text is not shown because it might hold data",
+        "please report it, with what --debug shows in `sfumato rehearse`",
+        FAULT,
+    )
+
+
+def lacking(module: str) -> tuple[str, str]:
+    """Which package is needed, and how to install it: with all that its extra brings, so that nobody asks thrice."""
+    name = module.partition(".")[0]
+    return f"{name} is needed for this", f"pip install '{_EXTRAS[name]}'" if name in _EXTRAS else f"pip install {name}"
+
+
+def misuse(error: Any) -> Problem:
+    """What the reader of the command line did not understand."""
+    text = str(error.format_message()).strip().rstrip(".")
+    context = getattr(error, "ctx", None)
+    path = context.command_path if context is not None else "sfumato"
+    why, _, hint = text.replace(" (Possible options: ", ". Did you mean one of ").partition(". Did you mean ")
+    names = hint.rstrip("?)").removeprefix("one of ")
+    guess = f"did you mean {'one of ' if ', ' in names else ''}{names}? " if names else ""
+    return Problem("the command line is wrong", why[:1].lower() + why[1:], f"{guess}see `{path} --help`", USAGE)
+
+
+def meant(name: str, known: list[str]) -> str | None:
+    """The known name that a wrong one was probably meant to be."""
+    lower = {each.lower(): each for each in known}
+    close = difflib.get_close_matches(name.lower(), lower, n=1, cutoff=0.6)
+    return lower[close[0]] if close else None
+
+
+def _why_and_fix(error: BaseException, fix: str) -> tuple[str, str]:
+    """Our errors say the cause and then the fix; here each gets a line of its own."""
+    rule, rewrite = getattr(error, "rule", None), getattr(error, "rewrite", None)
+    if rule is not None and rewrite is not None:  # a refused query also shows the clause
+        return str(error).rpartition("\nInstead: ")[0], _closest(str(rule), str(rewrite))
+    text = str(error).strip().replace("`verify`", "`sfumato ledger verify`")
+    if isinstance(error, errors.DataError):
+        return text.partition(" Find the cause")[0], fix
+    for part, instead in _IN_SHELL:
+        if part in text:
+            return text.partition(": ")[0], instead
+    body, _, said = text.partition("\nFix: ")
+    if said:
+        lines = [line.strip() for line in body.splitlines()]
+        return "\n".join(lines), said
+    parts = _CAUSE.fullmatch(text)
+    if parts is not None and not isinstance(error, errors.PolicyError) and not text.startswith(_ENGINE):
+        return parts[1], parts[2]
+    return text.rstrip("."), fix
+
+
+def _closest(rule: str, rewrite: str) -> str:
+    """Names that exist, the one that was probably meant before them."""
+    wrong = re.match(r"There is no (?:column|table) '?([^']+?)'? (?:here|in)", rule)
+    known = rewrite.removeprefix("use one of: ").split(", ") if rewrite.startswith("use one of: ") else []
+    guess = meant(wrong.group(1), known) if wrong is not None else None
+    return f"did you mean {guess}? There are: {', '.join(known)}" if guess else rewrite
+
+
+def _of_system(error: OSError) -> Problem:
+    """A file that cannot be read or written. Its name is public; what is in it was not read."""
+    from pathlib import Path
+
+    name = Path(str(error.filename)).name
+    if isinstance(error, FileNotFoundError):
+        return Problem(f"{name} is not there", "there is no such file or folder", "give the right path", FILE)
+    if isinstance(error, PermissionError):
+        return Problem(f"{name} cannot be used", "this user may not", "give this user the right to it", FILE)
+    if isinstance(error, IsADirectoryError | NotADirectoryError | FileExistsError):
+        return Problem(
+            f"{name} cannot be used", "there is something else at that path", "give another path", FILE, True
+        )
+    why = (error.strerror or "the system refused it").lower()
+    return Problem(f"{name} cannot be used", why, "see to the disk, then try again", FILE)
+
+
+def _fitting(lines: list[str], console: Console) -> list[str]:
+    """The clause of a query and the marks below it, cut on both sides where the terminal is narrower: wrapped, the
+    marks would stand under the wrong words."""
+    room = console.width - 7
+    fitting = list(lines)
+    for place, marks in enumerate(lines):
+        code = lines[place - 1] if place else ""
+        if console.soft_wrap or not re.fullmatch(r" +\^+", marks) or max(len(code), len(marks)) <= room:
+            continue
+        head = re.match(r"\d+ \| ", code)
+        margin = head.end() if head else 0
+        start = max(min(marks.index("^") - 8, len(code) - room + margin), margin)
+        left = "..." if start > margin else ""
+        cut = code[start + len(left) : start + room - margin]
+        fitting[place - 1] = code[:margin] + left + cut
+        fitting[place] = " " * margin + marks[start : start + room - margin]
+    return fitting

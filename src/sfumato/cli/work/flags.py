@@ -1,0 +1,131 @@
+"""A draft from flags alone: what they do not say is proposed, or left for somebody to fill in."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from pathlib import Path
+
+from ..problems import CommandError
+from .column_words import column_given
+from .draft import Draft, TableDraft, plain_name
+from .looking import Declared, Look, duckdb_tables, kind_of, look
+from .proposing import Column, propose
+
+
+@dataclass(frozen=True)
+class Flags:
+    """What was given on the command line, as it was typed."""
+
+    sources: tuple[Path, ...] = ()
+    units: tuple[str, ...] = ()
+    columns: tuple[str, ...] = ()
+    public: tuple[str, ...] = ()
+    header: bool | None = None
+    name: str | None = None
+    epsilon: str | None = None
+    delta: str | None = None
+    rows: str | None = None
+
+
+def drafted(draft: Draft, flags: Flags) -> tuple[Draft, list[str]]:
+    """The draft that the flags describe, and what was odd on the way."""
+    notes: list[str] = []
+    for path in flags.sources:
+        for seen in _looks(path, flags):
+            name = plain_name(seen.table or path.stem, f"table_{len(draft.tables) + 1}")
+            if any(table.name == name for table in draft.tables):
+                raise CommandError(f"two tables would be called {name}", "their files have one name", "rename one file")
+            draft.tables.append(TableDraft(name, seen, [propose(column) for column in seen.columns]))
+            notes += [f"{path.name}: {note}" for note in seen.notes]
+    say_columns(draft, flags)
+    _set_units(draft, flags)
+    return draft, notes
+
+
+def say_columns(draft: Draft, flags: Flags) -> None:
+    """What the flags say of tables and columns."""
+    for name in flags.public:
+        _table(draft, name, "--public").public = True
+    for given in flags.columns:
+        _put(draft, given)
+
+
+def _looks(path: Path, flags: Flags) -> list[Look]:
+    if kind_of(path) == "duckdb":
+        return [look(path, table=name) for name in duckdb_tables(path)]
+    if flags.header is False and kind_of(path) == "csv":
+        names = [each.partition("=")[0] for each in flags.columns]
+        if len(flags.sources) > 1 or not names:
+            raise CommandError(
+                f"the columns of {path.name} have no names",
+                "--no-header says that its first line holds none",
+                "name all of them in their order, in a project of this one file: --column patient=key --column ...",
+            )
+        seen = look(path, header=False)
+        return [Look(path, "csv", tuple(map(Declared, names)), seen.delimiter, header=False)]
+    seen = look(path)
+    if seen.doubtful and flags.header is None:
+        raise CommandError(
+            f"the first line of {path.name} may hold no names",
+            "more than half of its words look like numbers or dates, as in a row of data, so they are not shown",
+            "give --header if they are names all the same, or --no-header and a --column for each column in its order",
+        )
+    return [seen]
+
+
+def _table(draft: Draft, name: str, flag: str) -> TableDraft:
+    for table in draft.tables:
+        if table.name == name:
+            return table
+    known = ", ".join(table.name for table in draft.tables)
+    raise CommandError(f"{flag} names no table {name!r}", f"the tables are {known}", "give one of them")
+
+
+def _put(draft: Draft, given: str) -> None:
+    """cost=real:0:5000 for the column of that name, in whichever tables have it; visits.cost=... in one of them."""
+    name, sign, kind = given.partition("=")
+    tables = [table for table in draft.tables if table.column(name)]
+    if not tables:
+        table_name, _, rest = name.partition(".")
+        tables, name = [each for each in draft.tables if each.name == table_name and each.column(rest)], rest or name
+    if not sign or not tables:
+        known = ", ".join(column.name for table in draft.tables for column in table.columns)
+        raise CommandError(f"--column {given} fits no column", f"the columns are {known}", "write cost=real:0:5000")
+    for table in tables:
+        table.put(column_given(name, kind))
+
+
+def _set_units(draft: Draft, flags: Flags) -> None:
+    """`--unit patient` names the unit, `--unit patients=id` the column of a table that calls it otherwise.
+
+    A column that is merely likely is never taken: a wrong one would hide the wrong thing.
+    """
+    named = [each for each in flags.units if "=" not in each]
+    private = [table for table in draft.tables if not table.public] or draft.tables
+    first = next((table for table in private if named and table.column(named[0])), private[0])
+    sure = [column.name for column in first.columns if column.unit == 2]
+    unit = named[0] if named else sure[0] if len(sure) == 1 else None
+    if unit is None or len(named) > 1 or (unit != "row" and first.column(unit) is None):
+        names = ", ".join(column.name for column in first.columns)
+        raise CommandError(
+            "whom to hide is not clear",
+            f"--unit is one column of {first.name} that names the person: {names}",
+            "give --unit COLUMN, or --unit row if nobody has more than one row",
+        )
+    draft.unit = None if unit == "row" else unit
+    if draft.unit is None:
+        return
+    for each in flags.units:
+        table, sign, column = each.partition("=")
+        if sign:
+            owned = _table(draft, table, "--unit")
+            if owned.column(column) is None:
+                raise CommandError(
+                    f"--unit {each} fits no column", f"{table} has no {column!r}", "give one that it has"
+                )
+            owned.unit = column
+    for table_ in draft.tables:
+        if not table_.public and table_.unit is None and table_.column(draft.unit):
+            table_.unit = draft.unit
+        if table_.unit is not None:
+            table_.put(Column(table_.unit, "key", why="names the unit"))

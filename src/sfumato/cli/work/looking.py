@@ -1,0 +1,223 @@
+"""What a file says about itself without its rows: the names in the first line of a CSV file, the names and types that
+a Parquet or DuckDB file declares. Nothing else is read: not a second line, and no statistics."""
+
+from __future__ import annotations
+
+import csv
+import os
+import re
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from ... import checks
+from ...errors import ArgumentError, PlanError
+from ...sources.base import needed
+from ..problems import FILE, CommandError
+
+SUFFIXES = {
+    ".csv": "csv", ".tsv": "csv", ".parquet": "parquet", ".pq": "parquet", ".duckdb": "duckdb", ".ddb": "duckdb",
+}  # fmt: skip
+_LONGEST = 1 << 16
+_SIGNS = {",": "commas", ";": "semicolons", "\t": "tabs", "|": "vertical bars"}
+_MARKS = ((b"\xef\xbb\xbf", "utf-8"), (b"\xff\xfe", "utf-16"), (b"\xfe\xff", "utf-16"))
+_VALUE = re.compile(
+    r"\s*([-+]?[\d.,' ]*\d(e[-+]?\d+)?\s*[%€$£]?|\d{1,4}[-/.]\d{1,2}[-/.]\d{1,4}([ T][\d:.+Z-]*)?|)\s*", re.I
+)
+
+
+@dataclass(frozen=True)
+class Declared:
+    """A column, and the type that the file declares for it; None where it declares none, as in CSV."""
+
+    name: str
+    type: str | None = None
+
+
+@dataclass(frozen=True)
+class Look:
+    """What is known of one table before anything is paid.
+
+    columns   those that can be used; in a CSV file without names, none
+    notes     what was odd about the others, in words
+    doubtful  more than half of the first line looks like data: its words are not repeated anywhere
+    """
+
+    path: Path
+    kind: str
+    columns: tuple[Declared, ...] = ()
+    delimiter: str = ","
+    encoding: str = "utf-8"
+    header: bool = True
+    table: str | None = None
+    notes: tuple[str, ...] = ()
+    doubtful: bool = False
+
+
+def kind_of(path: Path) -> str:
+    """csv, parquet or duckdb, by the ending alone."""
+    if path.suffix.lower() not in SUFFIXES:
+        raise CommandError(
+            f"{path.name} is of no known kind",
+            "the ending of a file says how to read it",
+            "give a file that ends in .csv, .tsv, .parquet or .duckdb",
+            FILE,
+        )
+    if not path.is_file():
+        raise CommandError(f"there is no file {path}", "nothing is at that path", "give the path of a file", FILE)
+    return SUFFIXES[path.suffix.lower()]
+
+
+def look(path: Path, *, header: bool = True, table: str | None = None) -> Look:
+    """Look at a file. Without a header nothing of a CSV file is read at all."""
+    kind = kind_of(path)
+    if kind == "csv":
+        sign = "\t" if path.suffix.lower() == ".tsv" else ","
+        return _csv(path, sign) if header else Look(path, kind, delimiter=sign, header=False)
+    declared = _parquet(path) if kind == "parquet" else _duckdb(path, table)
+    columns, notes = _usable([each.name for each in declared])
+    types = {each.name: each.type for each in declared}
+    return Look(path, kind, tuple(Declared(name, types[name]) for name in columns), notes=notes, table=table)
+
+
+def duckdb_tables(path: Path) -> list[str]:
+    """The names of the tables in a DuckDB file."""
+    return sorted(str(row[0]) for row in _asked(path, "SELECT table_name FROM duckdb_tables() WHERE NOT internal"))
+
+
+def _csv(path: Path, usual: str) -> Look:
+    line, encoding = _first_line(path)
+    delimiter = _delimiter(line, usual)
+    try:
+        names = next(csv.reader([line], delimiter=delimiter, strict=True), [])
+    except csv.Error:
+        raise _odd(
+            path, "its first line opens a quote that it does not close", "close it, or give --no-header"
+        ) from None
+    if not any(name.strip() for name in names):
+        raise _odd(path, "its first line is empty", "let the first line name the columns, or give --no-header")
+    if sum(bool(_VALUE.fullmatch(name)) for name in names) * 2 > len(names):
+        return Look(path, "csv", tuple(map(Declared, _usable(names)[0])), delimiter, encoding, doubtful=True)
+    columns, notes = _usable(names)
+    if delimiter != usual:
+        notes = (f"its cells are separated by {_SIGNS[delimiter]}; sfumato.yaml says so", *notes)
+    if encoding != "utf-8":
+        notes = (f"it is read as {encoding}, because its first line is not UTF-8", *notes)
+    return Look(path, "csv", tuple(map(Declared, columns)), delimiter, encoding, notes=notes)
+
+
+def _first_line(path: Path) -> tuple[str, str]:
+    """The first line and its encoding. Single bytes are read, so that not even a buffer holds the second line."""
+    held = bytearray()
+    width = 1
+    try:
+        file = os.open(path, os.O_RDONLY)
+        try:
+            while len(held) < _LONGEST and (more := os.read(file, width)):
+                held += more
+                if bytes(held) in (b"\xff\xfe", b"\xfe\xff"):
+                    width = 2
+                if more.strip(b"\0") in (b"\n", b"\r"):
+                    break
+            else:
+                if len(held) >= _LONGEST:
+                    raise _odd(path, "its first line does not end within 65,536 bytes", "give a CSV file")
+        finally:
+            os.close(file)
+    except OSError as error:
+        raise _odd(path, f"it cannot be read ({error.strerror})", "give a file that this user may read") from None
+    return _decoded(path, bytes(held))
+
+
+def _decoded(path: Path, line: bytes) -> tuple[str, str]:
+    encoding = next((name for mark, name in _MARKS if line.startswith(mark)), None)
+    if encoding is None and (b"\0" in line or line.startswith((b"\x1f\x8b", b"PK\x03\x04", b"PAR1"))):
+        raise _odd(path, "it is not text: perhaps it is compressed", "unpack it, or give a file of text")
+    for name in (encoding,) if encoding else ("utf-8", "latin-1"):
+        try:
+            return line.decode("utf-8-sig" if name == "utf-8" else name).rstrip("\r\n"), name
+        except UnicodeDecodeError:
+            continue
+    raise _odd(path, f"its first line is not {encoding}, although its first bytes say so", "save it as UTF-8")
+
+
+def _delimiter(line: str, usual: str) -> str:
+    """The sign that most often stands outside of quotes; the usual one where none does."""
+    outside = re.sub(r'"(?:[^"]|"")*"', "", line)
+    return max(_SIGNS, key=lambda sign: (outside.count(sign), sign == usual))
+
+
+def _usable(names: list[str]) -> tuple[list[str], tuple[str, ...]]:
+    """The names that a schema can hold, and words about the others."""
+    good: list[str] = []
+    notes: list[str] = []
+    for place, name in enumerate(names, 1):
+        try:
+            checks.label(name, "name")
+        except ArgumentError:
+            empty = not name.strip()
+            why = "has no name" if empty else "has a name that is too long or cannot be printed"
+            notes.append(f"column {place} {why}: it is left out")
+            continue
+        if names.count(name) > 1:
+            if names.index(name) == place - 1:
+                notes.append(f"several columns are called {name!r}: they are left out, since no query could tell them")
+            continue
+        if twin := next((each for each in good if each.lower() == name.lower()), None):
+            notes.append(f"{name!r} and {twin!r} are one name in SQL: the second is left out")
+            continue
+        if name != name.strip():
+            notes.append(f"the name {name!r} has spaces around it, which belong to it")
+        good.append(name)
+    return good, tuple(notes)
+
+
+def _parquet(path: Path) -> list[Declared]:
+    """The footer holds statistics too; only the schema is taken out of it."""
+    arrow, parquet = needed("pyarrow"), needed("pyarrow.parquet")
+    failure: CommandError
+    try:
+        footer = arrow.BufferReader(_footer(path))
+        return [Declared(field.name, str(field.type)) for field in parquet.read_schema(footer)]
+    except Exception:
+        failure = _odd(path, "it cannot be read as Parquet", "give a Parquet file")
+    raise failure
+
+
+def _footer(path: Path) -> bytes:
+    """The end of a Parquet file, without its rows: a reader of the whole file takes the last 64 KB at once."""
+    with path.open("rb", buffering=0) as file:
+        size = file.seek(-8, os.SEEK_END) + 8
+        end = file.read(8)
+        length = int.from_bytes(end[:4], "little")
+        if end[4:] != b"PAR1" or length > size - 12:
+            raise ValueError("no Parquet")
+        file.seek(-8 - length, os.SEEK_END)
+        return b"PAR1" + file.read(length) + end
+
+
+def _duckdb(path: Path, table: str | None) -> list[Declared]:
+    if table is None:
+        raise PlanError("a DuckDB file has tables: name the one that is meant")
+    rows = _asked(
+        path, "SELECT column_name, data_type FROM duckdb_columns() WHERE table_name = ? ORDER BY column_index", table
+    )
+    if not rows:
+        raise _odd(path, f"it has no table {table!r}", f"give one of {', '.join(duckdb_tables(path)) or 'none'}")
+    return [Declared(str(name), str(type_)) for name, type_ in rows]
+
+
+def _asked(path: Path, query: str, *given: str) -> list[Any]:
+    engine = needed("duckdb")
+    failure = _odd(path, "it cannot be opened as a DuckDB file", "give a DuckDB file that nobody is writing to")
+    try:
+        with engine.connect(str(path), read_only=True) as opened:
+            rows: list[Any] = opened.execute(query, list(given)).fetchall()
+        return rows
+    except Exception:
+        pass
+    raise failure
+
+
+def _odd(path: Path, why: str, fix: str) -> CommandError:
+    return CommandError(f"{path.name} cannot be used", why, fix, FILE)

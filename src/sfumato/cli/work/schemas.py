@@ -1,0 +1,94 @@
+"""`sfumato schema`: what editors and programs check files and documents against."""
+
+from __future__ import annotations
+
+import importlib
+import json
+import pkgutil
+from typing import Any, Literal, get_args
+
+from pydantic import RootModel
+from rich.console import Console
+from typer.main import get_command
+
+from ... import project as projects
+from .. import work as works
+from ..documents import Document
+from ..problems import CommandError, meant
+from ..screen import facts
+from ..telling import Outcome
+
+_FILES = {"project": "sfumato.yaml", "plan": "plan.yaml, a list of releases"}
+
+
+class SchemasDocument(Document):
+    """The names that `sfumato schema NAME` takes, and what each describes."""
+
+    document: Literal["schemas/1"] = "schemas/1"
+    names: dict[str, str]
+
+
+class _Schema(RootModel[dict[str, Any]]):
+    """A JSON Schema, as it is."""
+
+
+def published(name: str | None) -> Outcome:
+    """One schema, or the list of them."""
+    known = documents()
+    if name is None:
+        names = _FILES | {each: _meaning(each, kind) for each, kind in sorted(known.items())}
+        body = SchemasDocument(names=names)
+        return Outcome(body, lambda console: _list(console, names))
+    if name in _FILES:
+        found = file_schema(name)
+    elif name in known:
+        found = known[name].model_json_schema()
+        found["$schema"] = "https://json-schema.org/draft/2020-12/schema"
+    else:
+        guess = meant(name, [*_FILES, *known])
+        fix = "`sfumato schema` lists them"
+        raise CommandError(
+            "there is no such schema",
+            f"{name[:40]!r} is none of them",
+            f"did you mean {guess}? {fix}" if guess else fix,
+        )
+    return Outcome(_Schema(found), lambda console: console.print(json.dumps(found, indent=2), soft_wrap=True))
+
+
+def documents() -> dict[str, type[Document]]:
+    """Every document that a command prints with --json, by its name."""
+    for module in pkgutil.walk_packages(works.__path__, f"{works.__name__}."):
+        importlib.import_module(module.name)
+    found: dict[str, type[Document]] = {}
+    for kind in _below(Document):
+        for text in get_args(kind.model_fields["document"].annotation):
+            found[str(text).partition("/")[0]] = kind
+    return found
+
+
+def file_schema(name: str) -> dict[str, Any]:
+    if name == "project":
+        return dict(projects.json_schema())
+    from ...project.plans import json_schema
+
+    return dict(json_schema())
+
+
+def _below(kind: type[Document]) -> list[type[Document]]:
+    return [each for child in kind.__subclasses__() for each in (child, *_below(child))]
+
+
+def _meaning(name: str, kind: type[Document]) -> str:
+    """Most documents bear the name of their command; the others say themselves what they are."""
+    from ..app import app
+
+    command: Any = get_command(app)
+    for word in name.split("-"):
+        command = getattr(command, "commands", {}).get(word)
+    if command is not None:
+        return f"what `sfumato {name.replace('-', ' ')}` prints with --json"
+    return (kind.__doc__ or "what --json prints").partition("\n")[0].rstrip(".")
+
+
+def _list(console: Console, names: dict[str, str]) -> None:
+    facts(console, list(names.items()))

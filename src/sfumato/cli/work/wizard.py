@@ -1,0 +1,182 @@
+"""The wizard's further questions, into a draft: whom to hide, what columns may hold, and the budget."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import replace
+
+from ...checks import WEAK_EPSILON
+from ...errors import ArgumentError
+from ..problems import CommandError
+from . import wizard_words as words
+from .column_words import bounded, checked, listed
+from .draft import Draft, TableDraft
+from .prompts import Prompts
+from .proposing import BOUNDED, Column
+
+
+def ask_unit(prompts: Prompts, draft: Draft, given: str | None = None) -> None:
+    """Whom to hide, and which column of each table says whose row it is."""
+    prompts.heading("3  Whom to hide")
+    draft.tables.sort(
+        key=lambda table: -_likely(table)
+    )  # the table whose column names a person gives the unit its name
+    first = draft.tables[0]
+    draft.unit = prompts.ask(
+        "Whose presence is to be hidden?",
+        why=words.UNIT_WHY,
+        more=words.UNIT_MORE,
+        read=lambda text: _unit(text, first),
+        default=given or best_unit(first) or "row",
+    )
+    if draft.unit is None:
+        prompts.say(words.ROW_WARNING, "yellow")
+        return
+    for table in list(draft.tables):
+        own = draft.unit if table.column(draft.unit) else None
+        if not table.public:
+            table.unit = own if table is first else _owner(prompts, draft, table, own)
+        if table.unit is None and not table.public:
+            prompts.say(f"{table.name} is left out.", "yellow")
+            draft.tables.remove(table)
+        elif table.unit is not None:
+            table.put(Column(table.unit, "key", why="names the unit"))
+
+
+def best_unit(table: TableDraft) -> str | None:
+    """The column that most probably names a person."""
+    likely = max(table.columns, key=lambda column: column.unit, default=None)
+    return likely.name if likely is not None and likely.unit else None
+
+
+def _likely(table: TableDraft) -> int:
+    return -1 if table.public else max((column.unit for column in table.columns), default=0)
+
+
+def _unit(text: str, table: TableDraft) -> str | None:
+    if text == "row" and table.column("row") is None:
+        return None
+    if table.column(text) is None:
+        names = ", ".join(column.name for column in table.columns)
+        raise CommandError("no unit", f"{table.name} has no column {text[:40]!r}", f"type row, or one of {names}")
+    return text
+
+
+def _owner(prompts: Prompts, draft: Draft, table: TableDraft, own: str | None) -> str | None:
+    def read(text: str) -> str | None:
+        if text in ("public", "out"):
+            table.public = text == "public"
+            return None
+        return _unit(text, table) or _unit("", table)
+
+    names = ", ".join(column.name for column in table.columns)
+    return prompts.ask(
+        f"Which column of {table.name} names the {draft.unit}?",
+        why=words.OWNER_WHY.format(names=names),
+        more=words.OWNER_MORE,
+        read=read,
+        default=own or best_unit(table) or "out",
+    )
+
+
+def ask_bounds(prompts: Prompts, draft: Draft) -> None:
+    """Bounds of numbers and dates, values of categories. What was said of one table is proposed for the next."""
+    prompts.heading("4  What the columns may hold")
+    prompts.say(words.BOUNDS_SAY)
+    known: dict[tuple[str, str], Column] = {}
+    for table in draft.tables:
+        for column in table.columns:
+            before = known.get((column.name, column.kind))
+            told = (
+                column
+                if before is None
+                else replace(column, lower=before.lower, upper=before.upper, values=before.values)
+            )
+            if column.kind == "category" and table.public:
+                table.put(told if told.values else replace(told, kind="key"))  # its groups are public anyway
+            elif column.kind == "category":
+                table.put(_ask_values(prompts, f"{table.name}.{column.name}", told))
+            elif column.kind in BOUNDED:
+                table.put(_ask_bounds(prompts, f"{table.name}.{column.name}", told))
+            known.setdefault((column.name, column.kind), table.column(column.name) or column)
+
+
+def _ask_values(prompts: Prompts, place: str, column: Column) -> Column:
+    def read(text: str) -> Column:
+        if text == "unknown":
+            return replace(column, kind="key", values=())
+        return checked(replace(column, values=listed(text)))
+
+    known = ", ".join(column.values)
+    return prompts.ask(
+        f"{place}: which values are there?",
+        why=words.VALUES_WHY,
+        more=words.VALUES_MORE,
+        read=read,
+        default=known or "unknown",
+    )
+
+
+def _ask_bounds(prompts: Prompts, place: str, column: Column) -> Column:
+    def read(text: str) -> Column:
+        return replace(column, kind="out", why="it has no bounds") if text == "out" else bounded(column, text)
+
+    times = column.kind in ("date", "moment")
+    known = None if column.missing else f"{column.lower} {column.upper}"
+    return prompts.ask(
+        f"{place}: the {'first and last day' if times else 'smallest and largest number'} that may count?",
+        why=words.DATES_WHY if times else words.BOUNDS_WHY,
+        more=words.BOUNDS_MORE,
+        read=read,
+        default=known or "out",
+    )
+
+
+def ask_budget(prompts: Prompts, draft: Draft, number: Callable[[str, str], str]) -> None:
+    """How much may be spent; how much one unit counts for; who asks."""
+    prompts.heading("5  The budget")
+
+    def of(name: str) -> Callable[[str], str]:
+        def read(text: str) -> str:
+            try:
+                return number(name, text)
+            except ArgumentError as error:
+                raise CommandError(name, str(error).rstrip("."), "type another number") from None
+
+        return read
+
+    draft.epsilon = prompts.ask(
+        "How much may all releases together cost, in epsilon?",
+        why=words.EPSILON_WHY,
+        more=words.EPSILON_MORE,
+        read=of("epsilon"),
+        default=draft.epsilon,
+    )
+    if float(draft.epsilon) > WEAK_EPSILON:
+        prompts.say(words.WEAK_WARNING, "yellow")
+    draft.delta = prompts.ask(
+        "And in delta?", why=words.DELTA_WHY, more=words.DELTA_MORE, read=of("delta"), default=draft.delta
+    )
+    draft.share()
+    draft.release_epsilon = prompts.ask(
+        "How much may one release cost that does not say otherwise?",
+        why=words.RELEASE_WHY,
+        more=words.RELEASE_MORE,
+        read=of("epsilon"),
+        default=draft.release_epsilon,
+    )
+    if draft.unit is not None:
+        draft.rows = prompts.ask(
+            f"For how many rows may one {draft.unit} count?",
+            why=words.LIMITS_WHY,
+            more=words.LIMITS_MORE,
+            read=lambda text: None if text == "adviser" else of("rows")(text),
+            default=draft.rows or "adviser",
+        )
+    draft.principal = prompts.ask(
+        "Under which name do you ask?",
+        why=words.PRINCIPAL_WHY,
+        more=words.PRINCIPAL_MORE,
+        read=of("principal"),
+        default=draft.principal,
+    )

@@ -1,0 +1,157 @@
+"""Who pays, what each account is charged, and whether accounts and policy let them: asked within a transaction."""
+
+from __future__ import annotations
+
+import secrets
+from collections.abc import Collection
+from contextlib import suppress
+from fractions import Fraction
+from typing import Any
+
+from .. import checks, record
+from ..accounting.filters import Charge
+from ..errors import BudgetError, PolicyError, UnsupportedEventError
+from ..events import Event
+from ..plan import Plan, Receipt
+from ..units import Unit
+from . import parts
+from .desk import Desk, short
+from .policy import paying as paying_from
+from .policy.approvals import Act
+from .policy.policy import Policy, kinds_within
+from .stores.base import Account, Book
+from .tree import of_data, payers
+
+LOCK_AFTER = 3  # failures on the data's side before an account locks: answered or failed is one unprotected bit
+Names = tuple[str, ...]
+
+
+class Charging(Desk):
+    """Asks the accounts on a path, and charges none of them yet."""
+
+    def path(self, accounts: Names, plan: Plan[Any], *, data: str) -> Names:
+        """Every account that the plan would be charged to: those named, all above them, and the data's own."""
+        checks.instance(plan, Plan, "plan", "a plan, such as sf.mechanisms.Laplace(...)")
+        with self._store.reading() as book:
+            return tuple(payers(book, accounts, short(data, "data"), plan.unit))
+
+    def _asked(
+        self, book: Book, accounts: Names, plan: Plan[Any], data: str, grade: str, note: str
+    ) -> tuple[dict[str, Account], Policy | None, tuple[int, ...]]:
+        """Who pays, and whether the policy lets this person ask for it."""
+        paying, policy = self._payers(book, accounts, plan, data)
+        if policy is None:
+            return paying, None, ()
+        asked = policy.asked(
+            accounts=tuple(paying),
+            plan=kinds_within(text_of(plan)),
+            grade=grade,
+            epsilon=price_of(plan),
+            delta=plan.delta,
+            purpose=note,
+        )
+        act = Act.spend(plan.hash, data, paying)
+        return paying, policy, self._approved(book, policy, act, asked.approvals, "; ".join(asked.reasons))
+
+    def _payers(
+        self, book: Book, accounts: Names, plan: Plan[Any], data: str
+    ) -> tuple[dict[str, Account], Policy | None]:
+        """Who pays, and whether the policy lets this person pay from there."""
+        policy = self._policy(book, "spend")
+        checks.instance(plan, Plan, "plan", "a plan, such as sf.mechanisms.Laplace(...)")
+        if not short(data, "data"):
+            raise BudgetError("no data is named: a release is charged to the accounts of what it reads; give data=")
+        paying = payers(book, accounts, data, plan.unit)
+        if policy is None:
+            return paying, None
+        for account in paying.values():
+            if self._principal in account.granted:
+                raise PolicyError(f"who grants may not spend: account {account.name!r} was granted by you")
+        roots = of_data(book, data, plan.unit)
+        refusal = paying_from.refusal(policy, self._principal, paying, roots, lambda name: _parent(book, name))
+        if refusal is not None:
+            raise PolicyError(refusal)
+        return paying, policy
+
+    def _waiting(
+        self, book: Book, paying: Collection[str], plan: Plan[Any], data: str, grade: str | None = None
+    ) -> Receipt | None:
+        """The receipt of the oldest list that this plan waits in, of those that whoever asks might pay for now: a part
+        runs on all accounts of its list, also on those that they did not name."""
+        for receipt in parts.waiting(book, paying, plan, data, grade):
+            with suppress(PolicyError):
+                needed, _ = self._payers(book, receipt.accounts, plan, data)
+                if set(needed) <= set(receipt.accounts):
+                    return receipt
+        return None
+
+    def _charges(
+        self,
+        book: Book,
+        paying: dict[str, Account],
+        unit: Unit,
+        event: Event,
+        delta: Fraction,
+        drawing: str | None = None,
+    ) -> tuple[dict[str, Charge], dict[str, Account]]:
+        """What every account on the path is charged, and comes to; raises, changing nothing, if one refuses."""
+        charged, after = {}, {}
+        self._usable(book, paying, unit, event, drawing=drawing is not None)
+        for name, account in paying.items():
+            assert account.filter is not None
+            others = [hold for id, hold in account.held.items() if id != drawing]
+            charged[name], filter_ = account.filter.charged(event, delta, others)
+            after[name] = record.moved(account, filter=filter_, unit=account.unit or unit)
+        return charged, after
+
+    def _usable(
+        self, book: Book, paying: dict[str, Account], unit: Unit, event: Event | None = None, *, drawing: bool = False
+    ) -> None:
+        """Refuse accounts that are closed, locked, or of another unit: nothing is paid from them, nor run on what
+        they have paid."""
+        policy: Policy | None = book.fact("policy", "")
+        lock = LOCK_AFTER if policy is None else policy.lock_after
+        for name, account in paying.items():
+            if account.closed or account.filter is None:
+                raise BudgetError(f"account {name!r} is closed: nothing more is paid from it")
+            if account.failures >= lock and not drawing:
+                raise BudgetError(
+                    f"account {name!r} is locked after {account.failures} failures on the data's side: a privacy "
+                    "officer must look at them and unlock it"
+                )
+            if account.unit not in (None, unit) or (event is not None and event.relation != unit.change):
+                raise BudgetError(
+                    f"account {name!r} protects [{account.unit}], and this release protects [{unit}]: guarantees for "
+                    "different units do not add up; open another account"
+                )
+
+    def _receipt(self, accounts: Names, plan: Plan[Any], data: str, grade: str, note: str, loop: str) -> Receipt:
+        return Receipt(
+            id=secrets.token_hex(16),
+            accounts=accounts,
+            plan_hash=plan.hash,
+            event=plan.event,
+            data=data,
+            unit=plan.unit,
+            grade=short(grade, "grade"),
+            note=short(note, "note"),
+            loop=loop,
+        )
+
+
+def _parent(book: Book, name: str) -> str | None:
+    account = book.account(name)
+    return None if account is None else account.parent
+
+
+def price_of(plan: Plan[Any]) -> Fraction | None:
+    """Its epsilon; None where it has none at its delta, which is above every band."""
+    try:
+        return plan.price()
+    except UnsupportedEventError:
+        return None
+
+
+def text_of(plan: Plan[Any]) -> str:
+    """The whole plan as JSON: an auditor reads what ran."""
+    return record.canonical(plan).decode("ascii")

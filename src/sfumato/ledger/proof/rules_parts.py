@@ -1,0 +1,77 @@
+"""The rules of lists: paid as one, then taken part by part, each part once, on the data that the list was paid on.
+
+Which parts a list has is read from the text of its plan, and nothing else: a plan need not be built again for that.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import json
+from typing import Any
+
+from ... import record
+from ...events import Sequence
+from ...plan import Receipt
+from .rules_accounts import limited_above
+from .rules_receipts import new_receipt
+from .state import Entry, EntryError, Settled, State
+
+_LISTS = {"plan-sequence/1": "plans"}  # plans that are lists, and the field that holds their parts
+
+
+def listed(state: State, entry: Entry, receipt: Receipt) -> None:
+    """The parts of a list that was paid wait to be taken."""
+    hashes, event = part_hashes(entry["plan"]), receipt.event
+    if not hashes or len(set(hashes)) < len(hashes):
+        raise EntryError("it pays for parts, and its plan is no list of different plans")
+    if type(event) is not Sequence or len(event.events) != len(hashes):
+        raise EntryError("its event is not that of its parts")
+    state.lists[receipt.id] = dict(zip(hashes, event.events, strict=True))
+    for each in hashes:
+        name = record.digest((receipt.data, each))
+        state.facts["part", name] = (*state.facts.get(("part", name), ()), receipt.id)
+    state.facts["part", ""] = state.facts.get(("part", ""), 0) + len(hashes)
+
+
+def part(state: State, entry: Entry) -> None:
+    """One part is taken: nothing is charged, and nobody takes it again."""
+    receipt, paid = new_receipt(state, entry), state.settled(entry["of"]).receipt
+    if paid.loop != "parts" or receipt.loop != "part":
+        raise EntryError("it is paid with a receipt that pays for no list")
+    for field in ("accounts", "data", "unit", "grade"):
+        if getattr(receipt, field) != getattr(paid, field):
+            raise EntryError(f"it differs in its {field} from the list that it is paid with")
+    events = state.lists[paid.id]
+    if receipt.plan_hash not in events:
+        raise EntryError("its plan is not a part of the list that it is paid with")
+    if events[receipt.plan_hash] != receipt.event:
+        raise EntryError("its event is not that of the part")
+    name = record.digest((receipt.data, receipt.plan_hash))
+    waiting = state.facts["part", name]
+    if paid.id not in waiting:
+        raise EntryError("that part of the list was taken before")
+    for account in map(state.account, receipt.accounts):
+        if account.closed:
+            raise EntryError("it runs on an account that is closed")
+        if not limited_above(state, account) <= set(receipt.accounts):
+            raise EntryError("the list was not charged to the accounts above")
+    if state.prices is not None:
+        state.prices.part(entry)
+    state.facts["part", name] = tuple(id for id in waiting if id != paid.id)
+    state.facts["part", ""] -= 1
+    state.receipts[receipt.id] = Settled(receipt, "spent", entry["key"])
+
+
+def part_hashes(text: str) -> list[str]:
+    """The hashes of the parts of a list, in their order, from its canonical JSON; none of any other plan."""
+    try:
+        body = json.loads(text)
+    except RecursionError:
+        raise EntryError("its plan cannot be read") from None
+    field = _LISTS.get(body.get("is"))
+    return [] if field is None else [_digest(part) for _, part in body[field]["items"]]
+
+
+def _digest(body: Any) -> str:
+    canonical = json.dumps(body, sort_keys=True, separators=(",", ":"), allow_nan=False)
+    return hashlib.sha256(canonical.encode("ascii")).hexdigest()

@@ -1,0 +1,193 @@
+"""From a form to what it stands for: unit, schema, sources, limits, engine. All of it is public; no data is read."""
+
+from __future__ import annotations
+
+import re
+from fractions import Fraction
+from functools import partial
+from pathlib import Path
+from typing import Any
+
+from .. import checks
+from ..ledger.reading import About
+from ..plain_yaml import Path as Place
+from ..query import Limits
+from ..schema import Column, Schema, Table
+from ..sources import Csv, DuckDBTable, Source, engine_settings, source
+from ..units import Unit
+from .checking import Form, meant
+from .columns import ColumnForm
+from .faults import Faults
+from .fields import said
+from .form import EngineForm, PrivacyForm, ProjectForm, SourceForm, TableForm
+from .privacy import Privacy, Wrong
+
+_KINDS = (".csv", ".tsv", ".parquet", ".duckdb")
+_SIZES = {"": 0, "K": 10, "M": 20, "G": 30, "T": 40}
+_INEXACT = "without exact noise the answers' lowest digits tell what the data holds, so there is no such mode"
+
+
+def unit_of(form: ProjectForm, faults: Faults) -> Unit | None:
+    of = form.unit.of
+    if of != "row" and not of.startswith("user:"):
+        cause = f"{of[:60]!r} is no unit"
+        faults.add(("unit",), cause, f"write user:{of[:60]} for everything one {of[:60]} ever contributed, or row")
+        return None
+    return faults.trying(("unit",), lambda: Unit(of, form.unit.change, form.unit.group))
+
+
+def schema_of(form: ProjectForm, unit: Unit, faults: Faults) -> Schema | None:
+    """The tables. A private one says whose its rows are: by `unit`, or by a column of the unit's own name."""
+    tables: dict[str, Table | None] = {}
+    for name, table in form.tables.items():
+        tables[name] = _table(("tables", name), table, unit, faults)
+    made = {name: table for name, table in tables.items() if table is not None}
+    if not tables or (len(made) == len(tables) and not any(table.private for table in made.values())):
+        cause = "there is no private table" if tables else "there is no table"
+        faults.add(("tables",), cause, "give one, without public: true: a project is for what is to be hidden")
+    if len(made) < len(tables) or not made:
+        return None
+    for name, each in made.items():
+        if len(made) == 1 and each.unit not in (None, unit.column):
+            cause = f"the unit is named by {each.unit!r} here, but the project's unit is user:{unit.column}"
+            faults.add(
+                ("tables", name, "unit"), cause, f"with one table both are the same: write unit: user:{each.unit}"
+            )
+    return faults.trying(("tables",), lambda: Schema(made))
+
+
+def _table(path: Place, form: TableForm, unit: Unit, faults: Faults) -> Table | None:
+    columns: dict[str, Column | None] = {}
+    for name, column in form.columns.items():
+        columns[name] = _column((*path, "columns", name), column, faults)
+    made = {name: column for name, column in columns.items() if column is not None}
+    if not columns:
+        faults.add((*path, "columns"), "there is no column", "give those that queries may use")
+    if len(made) < len(columns) or not made:
+        return None
+    owner = form.unit
+    if not form.public:
+        if unit.column is None and owner is not None:
+            faults.add((*path, "unit"), "the unit is a row, so no column names it", "leave unit out here")
+            return None
+        owner = unit.column if owner is None and unit.column in made else owner
+        if unit.column is not None and owner is None:
+            cause = f"unit is missing; there is no column {unit.column!r} that would say whose row it is"
+            faults.add(path, cause, "add unit: the column that does, or public: true if the table hides nobody")
+            return None
+        if owner is not None and owner not in made:
+            faults.add((*path, "unit"), f"there is no column {owner[:60]!r}", meant(owner, list(made)))
+            return None
+        if owner is not None and (made[owner].type not in ("key", "category") or not made[owner].drops_nulls):
+            cause = f"{owner!r} says whose row it is, so its values may not be changed"
+            faults.add((*path, "columns", owner), cause, "make it a key, or a category whose nulls are dropped")
+            return None
+    elif owner is not None:
+        faults.add((*path, "unit"), "a public table hides nobody", "leave unit out, or public: true")
+        return None
+    return faults.trying(path, lambda: Table(made, private=not form.public, unit=owner, rows=form.rows))
+
+
+def _column(path: Place, form: ColumnForm, faults: Faults) -> Column | None:
+    """Each word is read at its own line, then the column as a whole."""
+    read: dict[str, Any] = {}
+    for name in sorted(form.model_fields_set & {"lower", "upper", "nulls"}):
+        read[name] = faults.trying((*path, name), partial(form.read, name))
+    if None in read.values():
+        return None
+    values = tuple(form.values or ())
+    return faults.trying(path, lambda: Column(form.type, categories=values, constant=form.constant, **read))
+
+
+def sources_of(form: ProjectForm, folder: Path, faults: Faults) -> dict[str, Source]:
+    """Where the tables are. Nothing is opened, and nothing needs to be there yet."""
+    found: dict[str, Source] = {}
+    for name, table in form.tables.items():
+        path: Place = ("tables", name, "source")
+        made = faults.trying(path, partial(_source, table.source, folder))
+        if made is not None:
+            found[name] = made
+    return found
+
+
+def _source(form: SourceForm, folder: Path) -> Source:
+    """What is written about cells belongs to CSV, and a table's name to DuckDB."""
+    kind = Path(form.path).suffix.lower()
+    if kind not in _KINDS:
+        raise said(f"{form.path[:60]!r} is no kind of file that is read", f"give one of {', '.join(_KINDS)}")
+    if kind != ".parquet" and any(sign in form.path for sign in "*?["):
+        raise said(f"* ? and [ stand for several files, and a {kind} table is one", "give the path of one file")
+    if kind != ".duckdb" and any(sign in str(folder) for sign in "*?["):
+        raise said("the project's folder has * ? or [ in its path, which would stand for others too", "rename it")
+    made = source(str(folder / form.path))
+    given = {name: getattr(form, name) for name in form.model_fields_set - {"path"}}
+    if isinstance(made, Csv) and "table" not in given:
+        return Csv(made.path, **{"delimiter": made.delimiter, **given})
+    if isinstance(made, DuckDBTable) and set(given) <= {"table"}:
+        return DuckDBTable(made.path, form.table)
+    if given:
+        raise said(f"a {kind} file has no {min(given)}", f"leave {min(given)} out")
+    return made
+
+
+def limits_of(form: ProjectForm, faults: Faults) -> Limits | None:
+    if form.limits is None:
+        return None
+    given = _given(form.limits)
+    return faults.trying(("limits",), lambda: Limits(**given))
+
+
+def engine_of(form: EngineForm | None, folder: Path, faults: Faults) -> dict[str, Any]:
+    """What the engine may use, as Private takes it."""
+    if form is None:
+        return {}
+    given = _given(form)
+    if form.memory is not None:
+        size = re.fullmatch(r"([0-9]{1,6}(?:\.[0-9]{1,6})?) ?([KMGT]?)i?B", form.memory)
+        if size is None:
+            faults.add(("engine", "memory"), f"{form.memory[:60]!r} is no size", "write one such as 4GB or 500MB")
+            return {}
+        given["memory"] = int(Fraction(size.group(1)) * 2 ** _SIZES[size.group(2)])
+    if form.seconds is not None:
+        given["seconds"] = float(max(0, min(form.seconds, 10**9)))  # 0, and more than a day, are refused
+    if form.temp is not None:
+        given["temp"] = str(folder / form.temp)
+    fits = faults.trying(("engine",), lambda: engine_settings(**given))
+    return {} if fits is None else given
+
+
+def privacy_of(form: PrivacyForm, unit: Unit, faults: Faults, wrong: Wrong) -> Privacy:
+    """The defaults of releases and training; `wrong` is for what turns out to be missing when it is asked for."""
+    path: Place = ("privacy",)
+    if not form.secure_mode:
+        faults.add((*path, "secure_mode"), _INEXACT, "write secure_mode: true, or leave it out")
+    if form.target_epsilon is not None:
+        faults.trying(path, lambda: checks.epsilon(form.target_epsilon, "target_epsilon", warn=False))
+    if form.target_delta is not None:
+        faults.trying(path, lambda: checks.delta(form.target_delta, "target_delta", zero=True))
+    multiplier = None if form.noise_multiplier == "auto" else form.noise_multiplier
+    for name, value in (("noise_multiplier", multiplier), ("max_grad_norm", form.max_grad_norm)):
+        if value is not None:
+            faults.trying(path, partial(checks.positive, value, name))
+    if form.sample_rate is not None and not 0 < form.sample_rate <= 1:
+        faults.add((*path, "sample_rate"), "it is no probability", "give a number above 0, at most 1")
+    if form.steps is not None:
+        faults.trying(path, lambda: checks.whole(form.steps, "steps"))
+    return Privacy(
+        target_epsilon=form.target_epsilon, target_delta=form.target_delta, accounting_mode=form.accounting_mode,
+        secure_mode=True, noise_multiplier=multiplier, max_grad_norm=form.max_grad_norm, sample_rate=form.sample_rate,
+        steps=form.steps, relation=unit.change, _wrong=wrong,
+    )  # fmt: skip
+
+
+def about_of(form: ProjectForm, faults: Faults) -> About:
+    if form.about is None:
+        return About()
+    given: dict[str, Any] = _given(form.about)
+    given |= {name: tuple(each) for name, each in given.items() if isinstance(each, list)}
+    return faults.trying(("about",), lambda: About(**given)) or About()
+
+
+def _given(form: Form) -> dict[str, Any]:
+    """The fields that a file gives."""
+    return {name: getattr(form, name) for name in form.model_fields_set}

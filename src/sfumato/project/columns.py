@@ -1,0 +1,82 @@
+"""The form of a column: its type decides which other fields it needs, and what their words mean."""
+
+from __future__ import annotations
+
+from typing import Annotated, Any, ClassVar, Literal
+
+from pydantic import BeforeValidator, Field, GetJsonSchemaHandler, model_validator
+from pydantic.json_schema import JsonSchemaValue
+from pydantic_core import CoreSchema
+
+from ..schema import DROP
+from .checking import Form
+from .fields import Category, Scalar, Truth, category, exact, said, text, truth
+
+_SPANS = ("real", "whole", "date", "moment")
+_WORDS = {
+    "real": "a number that no value is below or above, written without looking at the data",
+    "whole": "a whole number that no value is below or above, written without looking at the data",
+    "date": "a day such as 2026-01-31",
+    "moment": "a moment such as 2026-01-31T12:00:00",
+}
+
+
+class ColumnForm(Form):
+    """One column: its type alone, or a mapping."""
+
+    short: ClassVar[str] = "type"
+
+    type: Annotated[Literal["key", "category", "flag", "real", "whole", "date", "moment"], BeforeValidator(text)] = (
+        Field(description="key, category, flag, real, whole, date or moment")
+    )
+    lower: Scalar = Field(None, description="the lower bound; values below it are raised to it")
+    upper: Scalar = Field(None, description="the upper bound; values above it are lowered to it")
+    values: list[Category] | None = Field(None, description="the public values of a category column")
+    nulls: Scalar = Field(DROP, description="drop, or the value that stands in for a NULL")
+    constant: Truth = Field(False, description="every row of one unit holds the same value here")
+
+    @model_validator(mode="after")
+    def _of_its_type(self) -> ColumnForm:
+        given = self.model_fields_set
+        bounds = [name for name in ("lower", "upper") if name in given]
+        if self.type in _SPANS and len(bounds) < 2:
+            missing = " and ".join(name for name in ("lower", "upper") if name not in given)
+            verb = "are" if "and" in missing else "is"
+            cause = f"{missing} {verb} missing; a {self.type} column needs lower and upper"
+            raise said(cause, f"add {missing}: {_WORDS[self.type]}")
+        if self.type not in _SPANS and bounds:
+            raise said(f"a {self.type} column has no {bounds[0]}", f"leave {bounds[0]} out, or change the type")
+        if self.type == "category" and not self.values:
+            raise said("values is missing; a category column needs its public values", "add values: [one, another]")
+        values = self.values or []
+        if len({type(value) for value in values}) > 1:
+            raise said("values mixes texts, whole numbers and truths", "put quotes around all of them, or none")
+        if len(set(values)) < len(values):
+            twice = next(value for number, value in enumerate(values) if value in values[:number])
+            raise said(f"{str(twice)[:60]!r} is given twice in values", "give each value once")
+        if self.type != "category" and self.values is not None:
+            raise said(f"a {self.type} column has no values", "leave values out, or write type: category")
+        return self
+
+    def read(self, name: str) -> Any:
+        """What the word of `lower`, `upper` or `nulls` means in a column of this type."""
+        value = getattr(self, name)
+        if self.type in ("key", "date", "moment") or (name == "nulls" and value == DROP):
+            return str(value)
+        if self.type == "flag":
+            return truth(value)
+        return category(value) if self.type == "category" else exact(value)
+
+    @classmethod
+    def __get_pydantic_json_schema__(cls, core: CoreSchema, handler: GetJsonSchemaHandler) -> JsonSchemaValue:
+        """Editors are told, too, which fields a type needs."""
+        schema = super().__get_pydantic_json_schema__(core, handler)
+        here = handler.resolve_ref_schema(schema)
+        full = here["anyOf"][1]
+        here["anyOf"] = [{"enum": ["key", "flag"]}, full]
+        full["allOf"] = [_needs(list(_SPANS), ["lower", "upper"]), _needs(["category"], ["values"])]
+        return schema
+
+
+def _needs(types: list[str], names: list[str]) -> dict[str, Any]:
+    return {"if": {"properties": {"type": {"enum": types}}}, "then": {"required": names}}

@@ -1,0 +1,63 @@
+"""Faults that are found while a project is built: gathered, so that all of them are told together."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable
+from fractions import Fraction
+from typing import TypeVar
+
+from pydantic_core import PydanticCustomError
+
+from ..errors import ArgumentError, PlanError
+from ..plain_yaml import Path
+from .lines import Text
+from .problems import Fault, faulty
+
+T = TypeVar("T")
+
+_NAMED = re.compile(r"(?:[a-z]+ )?([a-z_]+) = .* is not allowed: (give .*?)\.?$", re.DOTALL)
+_CALLED = {"categories": "values", "protects": "unit"}  # fields that a file calls by another name
+_FRACTION = re.compile(r"Fraction\((-?\d+), (\d+)\)")
+
+
+def _as_written(found: re.Match[str]) -> str:
+    return str(Fraction(int(found.group(1)), int(found.group(2))))
+
+
+class Faults:
+    """What is wrong with a file, so far."""
+
+    def __init__(self, text: Text) -> None:
+        self._text = text
+        self._found: list[Fault] = []
+
+    def add(self, path: Path, cause: str, fix: str) -> None:
+        self._found.append(self._text.fault(path, cause, fix))
+
+    def trying(self, path: Path, make: Callable[[], T]) -> T | None:
+        """What it makes, or None and a fault at that place."""
+        try:
+            return make()
+        except PydanticCustomError as problem:
+            said = problem.context or {}
+            self.add(path, said["cause"], said["fix"])
+        except (ArgumentError, PlanError) as problem:
+            self._refused(path, str(problem))
+        return None
+
+    def _refused(self, path: Path, problem: str) -> None:
+        """What the library refuses, at the field that it speaks of: "lower = 9 is not allowed: give ..."."""
+        named = _NAMED.match(problem)
+        if named is None:
+            cause, _, fix = problem.partition(": ")
+            self.add(path, cause, fix.rstrip(".") or "correct it")
+            return
+        place = (*path, _CALLED.get(named.group(1), named.group(1)))
+        written = self._text.said.at(place)
+        cause = f"{written[:80]} is not allowed" if isinstance(written, str) else f"{place[-1]} cannot be so"
+        self.add(place, cause, _FRACTION.sub(_as_written, named.group(2)))
+
+    def raise_any(self) -> None:
+        if self._found:
+            raise faulty(self._text.file, self._found)

@@ -1,0 +1,208 @@
+"""A project: a folder with sfumato.yaml in it, which says where the data is, whom to hide and what may be spent."""
+
+from __future__ import annotations
+
+import fnmatch
+import glob
+import os
+from dataclasses import dataclass, fields
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from .. import checks
+from ..curator import Curator
+from ..query import Limits, Sql, sql
+from ..query.comments import options_in
+from .accounts import Accounts, open_accounts
+from .place import LedgerPlace
+from .problems import ProjectError, faulty
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+
+    from ..accounting.budget import Budget
+    from ..ledger import About, Ledger
+    from ..private import Private
+    from ..schema import Schema
+    from ..sources import Source
+    from ..units import Unit
+    from .lines import Text
+    from .privacy import Privacy
+
+FILE = "sfumato.yaml"
+_WILD = "*?["
+
+
+@dataclass(frozen=True, kw_only=True, eq=False)
+class Project:
+    """What sfumato.yaml says, checked and built. Nothing of the data has been read.
+
+    limits       of queries that give none; None lets the adviser measure them
+    allocations  the budgets of the accounts below the data set's, by name
+    """
+
+    file: Path
+    name: str
+    unit: Unit
+    private: Private
+    privacy: Privacy
+    budget: Budget
+    allocations: Mapping[str, Budget]
+    alert_threshold: float | None
+    limits: Limits | None
+    about: About
+    place: LedgerPlace
+    sources: Mapping[str, Source]
+    text: Text
+
+    @property
+    def folder(self) -> Path:
+        return self.file.parent
+
+    @property
+    def account(self) -> str:
+        """The account of the data set, which bears the project's name."""
+        return self.name
+
+    @property
+    def schema(self) -> Schema:
+        return self.private.schema
+
+    def ledger(self, *, create: bool = False, read_only: bool = False, principal: str | None = None) -> Ledger:
+        """The project's ledger, to be closed after use: `with project.ledger() as ledger:`.
+
+        create     make it, its key and its folders, where there is none
+        principal  who writes; the file's by default
+        """
+        return self.place.open(create=create, read_only=read_only, principal=principal)
+
+    def open_accounts(self, ledger: Ledger) -> Accounts:
+        """Make the accounts that the file names and the ledger lacks; tells what was made, and what differs."""
+        return open_accounts(ledger, self.account, self.unit, self.budget, self.allocations)
+
+    def curator(self, ledger: Any, account: str | None = None) -> Curator:
+        """Who runs plans on this data; `account` says which part of the budget pays as well."""
+        return Curator(self.private, ledger, accounts=None if account is None else (account,))
+
+    def plan(self, text: str, **options: Any) -> Sql:
+        """The plan of a query. What neither the options nor a comment of the query say, the file does.
+
+        options  as `sf.sql` takes them; an option that is None says nothing; limits="advise" has the adviser measure
+                 the limits although the file has some
+        """
+        checks.instance(text, str, "text", "a query")
+        given = {name: value for name, value in options.items() if value is not None}
+        written = options_in(text)
+        asked = {**written, **given}
+        advise = given.get("limits") == "advise"
+        if advise:
+            del given["limits"]
+        if not {"epsilon", "rho", "accuracy"} & set(asked):
+            if self.privacy.target_epsilon is None:
+                cause = "neither the query nor the file says how much to spend"
+                fix = "give the query an epsilon, or the file privacy: {target_epsilon: 0.5, target_delta: 1e-7}"
+                raise self.text.wrong(("privacy",), cause, fix)
+            given["epsilon"] = self.privacy.target_epsilon
+        if "delta" not in asked and "rho" not in asked and self.privacy.target_delta is not None:
+            given["delta"] = self.privacy.target_delta
+        if self.limits is not None and not advise and "hints" not in asked:
+            own = given.get("limits", {})
+            if not isinstance(own, Limits):
+                given["limits"] = {**self._usual_limits(set(written.get("limits", ()))), **own}
+        return sql(text, self.private, **given)
+
+    def _usual_limits(self, but: set[str]) -> dict[str, Any]:
+        return {
+            each.name: getattr(self.limits, each.name)
+            for each in fields(Limits)
+            if each.name not in but and each.name != "reach"
+        }
+
+    def alert(self, ledger: Any) -> str | None:
+        """What to tell when the alert threshold is reached, by the gauge that has most room."""
+        if self.alert_threshold is None:
+            return None
+        used = ledger.used(self.account)
+        threshold = float(self.alert_threshold)
+        if used is None or used < threshold:
+            return None
+        spent, told = int(100 * used + 1e-9), f"{100 * threshold:g}"
+        return f"{spent} % of the budget of {self.account!r} is spent; the file asks to be told from {told} % on"
+
+    def lives_by(self, path: Path) -> bool:
+        """Is this a file that the project lives by, or would it become one? No answer is written over them, nor among
+        the files of a table."""
+        place, target = self.place, path.resolve()
+        sides = () if place.served else (f"{place.place}{end}" for end in ("", "-wal", "-shm", "-journal"))
+        held = (self.file, place.anchor, place.key, *sides)
+        if target in {Path(each).resolve() for each in held if each is not None}:
+            return True
+        tables = (Path(str(each.path)) for each in self.sources.values() if hasattr(each, "path"))
+        return any(_fits(target, each) for each in tables)
+
+    def missing(self) -> tuple[str, ...]:
+        """The tables whose files are not there."""
+        return tuple(name for name, each in self.sources.items() if not _files(str(getattr(each, "path", ""))))
+
+    def need_data(self) -> None:
+        """Refuse to go on where files of tables are missing, or not this user's to read; the error has their lines."""
+        faults = []
+        for name, each in self.sources.items():
+            path = str(getattr(each, "path", ""))
+            found = _files(path)
+            shown = f"{Path(path).name!r} in {str(Path(path).parent)!r}"
+            if not found:
+                told = f"there is no file {shown}", "put it there, or correct the path"
+            elif not all(os.access(file, os.R_OK) for file in found):
+                told = f"this user may not read {shown}", "give this user the right to read it"
+            else:
+                continue
+            faults.append(self.text.fault(("tables", name, "source"), *told))
+        if faults:
+            raise faulty(self.text.file, faults)
+
+    def __repr__(self) -> str:
+        return f"<Project {self.name} in {str(self.folder)!r}: {', '.join(self.schema.tables)}; hides {self.unit}>"
+
+
+def open_project(place: str | Path = ".") -> Project:
+    """A project, from its folder or its sfumato.yaml. All that is wrong with the file is told at once, with lines."""
+    file = Path(checks.path(place, "place"))
+    if file.suffix.lower() not in (".yaml", ".yml") or file.is_dir():
+        file = file / FILE
+    if not file.exists():
+        raise ProjectError(
+            f"there is no project in {str(file.parent)!r}",
+            f"it has no file {file.name}",
+            "make one with `sfumato init`, or name another folder",
+            file=file.name,
+        )
+    try:
+        from .assembling import assembled
+    except ImportError as problem:
+        if (problem.name or "").partition(".")[0] not in ("pydantic", "pydantic_core", "yaml"):
+            raise
+        raise ProjectError(
+            "projects cannot be read here", "they need pydantic and PyYAML", "pip install 'sfumato[cli]'"
+        ) from None
+    return assembled(file)
+
+
+def _files(path: str) -> list[Path]:
+    """The files of a table that are there. None of them is opened."""
+    if not any(sign in path for sign in _WILD):
+        return [Path(path)] if Path(path).is_file() else []
+    whole = Path(path).absolute()
+    return [each for each in Path(whole.anchor).glob(str(whole.relative_to(whole.anchor))) if each.is_file()]
+
+
+def _fits(target: Path, table: Path) -> bool:
+    """Is it the table's file, or would it count as one of its files?"""
+    if not any(sign in str(table) for sign in _WILD):
+        return target == table.resolve()
+    steps = table.absolute().parts
+    fixed = next(place for place, step in enumerate(steps) if any(sign in step for sign in _WILD))
+    pattern = "/".join((glob.escape(Path(*steps[:fixed]).resolve().as_posix()), *steps[fixed:]))
+    if fnmatch.fnmatchcase(target.as_posix(), pattern.replace("**/", "*")):
+        return True
+    return any(each.resolve() == target for each in _files(str(table)))  # one of them may be a link

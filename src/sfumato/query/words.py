@@ -1,0 +1,32 @@
+"""Limits in words: what one unit counts for in this very query."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from .limits import Limits
+
+if TYPE_CHECKING:
+    from .plan import Sql
+
+
+def counts_for(plan: Sql, limits: Limits) -> str:
+    """How much one unit counts for, at most; of each limit only what the query uses."""
+    questions, unit = plan.questions, plan.unit.column or "row"
+    found = []
+    if questions.measures or questions.ranked or questions.binned:
+        rows = float(limits.rows)
+        if plan.front.keys and plan.blur.kind == "gaussian":  # a length: k groups alike are sqrt(k) of one
+            found.append(f"{_many(rows, 'row')} in one group, or {2 * rows:g} spread over four")
+        else:
+            found.append(_many(rows, "row") + (" over all groups" if plan.front.keys else ""))
+        found += [f"{float(each):g} in {name}" for name, each in limits.reach.items()]
+    if questions.votes and plan.front.keys:
+        found.append(f"{_many(limits.keys, 'group')} where {unit}s are counted")
+    if questions.distinct:
+        found.append(_many(limits.values, "different value"))
+    return f"each {unit} counts for at most {'; '.join(found)}" if found else f"each {unit} counts once"
+
+
+def _many(number: float, what: str) -> str:
+    return f"{number:g} {what}{'' if number == 1 else 's'}"

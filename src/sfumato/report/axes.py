@@ -1,0 +1,19 @@
+"""Where plots are drawn: the axes given, or new ones of matplotlib, asked for on first use."""
+
+from __future__ import annotations
+
+from importlib import import_module
+from typing import Any
+
+from ..errors import SfumatoError
+
+
+def axes(ax: Any = None) -> Any:
+    """The axes given, or new ones."""
+    if ax is not None:
+        return ax
+    try:
+        pyplot = import_module("matplotlib.pyplot")
+    except ImportError:
+        raise SfumatoError("plots need matplotlib: pip install 'sfumato[report]'") from None
+    return pyplot.subplots(layout="constrained")[1]

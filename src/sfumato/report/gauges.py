@@ -1,0 +1,75 @@
+"""What accounts were charged: each gauge before a release and after it, and where an account stands."""
+
+from __future__ import annotations
+
+from fractions import Fraction
+from typing import Any
+
+from ..ledger.reading import Released, Statement
+from ..plan import Gauge
+from . import words
+
+
+def charged(row: Released) -> list[dict[str, Any]]:
+    """For every account that paid: each gauge before, the price, and after. What the entries do not tell is None."""
+    found = []
+    for account in row.accounts:
+        before = _by_currency(row.before.get(account))
+        after = _by_currency(row.after.get(account))
+        prices = {each[0]: each[1] for each in row.charged.get(account) or ()}
+        names = dict.fromkeys([*before, *prices, *after])
+        found.append(
+            {
+                "account": account,
+                "gauges": [_change(name, before.get(name), prices.get(name), after.get(name)) for name in names],
+            }
+        )
+    return found
+
+
+def _by_currency(gauges: tuple[Gauge, ...] | None) -> dict[str, Gauge]:
+    return {gauge.currency: gauge for gauge in gauges or ()}
+
+
+def _change(name: str, before: Gauge | None, price: Fraction | None, after: Gauge | None) -> dict[str, Any]:
+    known = after or before
+    return {
+        "currency": name,
+        "before": _text(before.spent if before else None),
+        "price": _text(price),
+        "after": _text(after.spent if after else None),
+        "limit": _text(known.limit if known else None),
+        "share_before": _share(before),
+        "share_after": _share(after),
+        "closed": after is None and before is not None,
+    }
+
+
+def standing(now: Statement) -> list[dict[str, Any]]:
+    """The gauges of an account as they stand."""
+    return [
+        {
+            "currency": each.currency,
+            "spent": words.near(each.spent),
+            "left": words.near(each.left),
+            "limit": words.near(each.limit),
+            "share": min(each.share, 1.0),
+            "exact": {"spent": str(each.spent), "limit": str(each.limit)},
+        }
+        for each in now.standing
+    ]
+
+
+def least_used(now: Statement) -> float | None:
+    """The share that is gone, by the gauge with most room: a release passes while one has room."""
+    if now.largest is None:
+        return None
+    return min((min(float(each.used), 1.0) for each in now.standing), default=1.0)
+
+
+def _text(value: Fraction | None) -> str | None:
+    return None if value is None else words.near(value)
+
+
+def _share(gauge: Gauge | None) -> float | None:
+    return None if gauge is None or not gauge.limit else min(float(gauge.spent / gauge.limit), 1.0)
