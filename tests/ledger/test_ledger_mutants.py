@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import pytest
 
-from sfumato import Budget
-from sfumato.audit.mutants.ledgers import NamedOnly, Refunded
+from sfumato import Budget, sequence
+from sfumato.audit.mutants.ledgers import NamedOnly, PaidForGood, Refunded
 from sfumato.errors import BudgetError
 from sfumato.ledger.ledger import Ledger
 from sfumato.ledger.stores.memory import MemoryStore
@@ -57,3 +57,24 @@ def test_verify_finds_what_they_leave_behind(kind: type[Ledger]) -> None:
     ledger.open(receipt)
     ledger.settle(receipt, "failed")
     assert not ledger.verify().ok
+
+
+def released_from_one_payment(kind: type[Ledger]) -> tuple[list[object], Ledger]:
+    """A list of two is paid; one of its parts is asked for three times. What is spent after each."""
+    ledger = kind(MemoryStore())
+    ledger.open_account("visits", Budget(epsilon=9), level="data set")
+    ledger.prepay((), sequence(one=laplace(1), two=laplace(2)), data="visits@1", grade="exact", note="")
+    told: list[object] = []
+    for _ in range(3):
+        receipt = ledger.spend((), laplace(1), data="visits@1", grade="exact", note="")
+        ledger.open(receipt)
+        ledger.settle(receipt, "failed")
+        told += spent(ledger, "visits")
+    return told, ledger
+
+
+def test_a_part_of_a_list_is_released_once() -> None:
+    told, ledger = released_from_one_payment(Ledger)
+    assert told == [3, 4, 5] and ledger.verify().ok
+    told, ledger = released_from_one_payment(PaidForGood)
+    assert told == [3, 3, 3] and not ledger.verify().ok

@@ -9,11 +9,13 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from typing import Any
 
+from ... import record
 from ...errors import ReceiptError
 from ...ledger.ledger import Ledger
 from ...ledger.policy.policy import Policy
 from ...ledger.stores.base import Account, Book, Store
 from ...ledger.stores.sqlite import SQLiteStore
+from ...ledger.stores.sqlite_book import SQLiteBook
 from ...ledger.tree import payers
 from ...plan import Plan, Receipt
 
@@ -27,7 +29,8 @@ class ReadThenInsert(SQLiteStore):
         with self.reading() as book:
             seen = {name: book.account(name) for name in book.accounts()}
         with super().writing() as book:
-            book._accounts.update(seen)  # type: ignore[attr-defined]
+            assert isinstance(book, SQLiteBook)
+            book._accounts.update({name: each for name, each in seen.items() if each is not None})
             yield book
 
 
@@ -92,6 +95,21 @@ class Refunded(Ledger):
                 for name in receipt.accounts:
                     if (account := self._before[name]) is not None:
                         book.put_account(account)
+
+
+class PaidForGood(Ledger):
+    """Leaves a part in its list when it is taken: once paid for, it is released as often as anybody likes, each time
+    with fresh noise."""
+
+    def _part(self, book: Book, *args: Any, **named: Any) -> Receipt | None:
+        data, plan = args[2], args[1]
+        name = record.digest((data, plan.hash))
+        before = {each: book.fact("part", each) for each in (name, "")}
+        receipt = super()._part(book, *args, **named)
+        if receipt is not None:
+            for each, fact in before.items():
+                book.put_fact("part", each, fact)
+        return receipt
 
 
 class SecondDraw(Ledger):

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Mapping
 from dataclasses import replace
 from fractions import Fraction
 from typing import Any
@@ -91,10 +91,10 @@ def narrowest_counts(unit: Unit, within: float, alpha: float) -> Iterator[tuple[
     Mechanisms are found by the names they are registered under: the ledger imports none.
     """
     kinds.load()
-    known = record.kinds(object)
-    query = known["count/1"](unit=unit)  # type: ignore[call-arg]
-    laplace = _noisiest(lambda noise: known["plan-laplace/1"](query=query, epsilon=1 / noise), within, alpha)  # type: ignore[call-arg]
-    gaussian = _noisiest(lambda noise: known["plan-gaussian/1"](query=query, multiplier=noise), within, alpha)  # type: ignore[call-arg]
+    known: Mapping[str, Any] = record.kinds(object)
+    query = known["count/1"](unit=unit)
+    laplace = _noisiest(lambda noise: known["plan-laplace/1"](query=query, epsilon=1 / noise), within, alpha)
+    gaussian = _noisiest(lambda noise: known["plan-gaussian/1"](query=query, multiplier=noise), within, alpha)
     yield from (("Laplace", laplace),) if laplace is not None else ()
     yield from (("Gaussian", gaussian),) if gaussian is not None else ()
 
