@@ -258,3 +258,11 @@ def test_a_list_whose_parts_went_elsewhere_is_paid_as_one_again(tmp_path: Path) 
     assert set(states(body).values()) == {"released"}
     assert [float(each) for each in spent(folder)] == pytest.approx([2 * float(each) for each in once])
     assert [each.fields["receipt"].plan_hash for each in entries(folder, "spend")] == [listed.hash] * 2
+
+
+def test_a_list_that_does_not_fit_says_what_to_change_in_the_list(tmp_path: Path) -> None:
+    folder = project_with(tmp_path, COUNTS.replace("epsilon: 0.2", "epsilon: 3"))
+    ran = sfumato("run", "plan.yaml", "--yes", at=folder)
+    assert ran.code == 5 and "nothing was charged" in ran.err
+    assert "leave a release out of plan.yaml" in ran.err and "--epsilon" not in ran.err
+    assert entries(folder, "spend") == []

@@ -130,8 +130,13 @@ def answered(
     return Outcome(body, show)
 
 
-def short_of(ledger: Ledger, path: tuple[str, ...], plan: Plan[Any], error: BudgetError) -> Exception:
-    """Which account has no room, and in each of its gauges what is asked, spent and left."""
+_LESS = "ask for less (smaller --epsilon, --delta or --rho, wider --accuracy)"
+
+
+def short_of(
+    ledger: Ledger, path: tuple[str, ...], plan: Plan[Any], error: BudgetError, less: str = _LESS
+) -> Exception:
+    """Which account has no room, and in each of its gauges what is asked, spent and left; how to ask for `less`."""
     for name in path:
         lines = (ledger.refusal(name, plan) or "").splitlines()
         gauges = [line.strip() for line in lines if ": asked " in line]
@@ -140,7 +145,7 @@ def short_of(ledger: Ledger, path: tuple[str, ...], plan: Plan[Any], error: Budg
             return CommandError(
                 f"the budget of {name} is short; nothing was charged",
                 "\n".join([*gauges, *held]),
-                "ask for less (smaller --epsilon, --delta or --rho, wider --accuracy), or have the account raised",
+                f"{less}, or have the account raised",
                 BUDGET,
             )
     return error

@@ -125,7 +125,8 @@ def _paid(
             except PolicyError:
                 raise
             except BudgetError as error:
-                raise short_of(ledger, path, whole, error) from None
+                less = f"leave a release out of {listed.file.name}, or lower its epsilon or delta there"
+                raise short_of(ledger, path, whole, error, less) from None
             return found
         found = read()
         times = times + 1 if [each.key for each in new] == [each.key for each in found if each.state == "new"] else 0
