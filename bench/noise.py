@@ -10,6 +10,7 @@ from __future__ import annotations
 
 import argparse
 import json
+import math
 import os
 import platform
 import statistics
@@ -18,6 +19,7 @@ import time
 from collections import defaultdict
 from collections.abc import Callable, Iterator
 from dataclasses import asdict, dataclass
+from functools import partial
 from pathlib import Path
 
 from bench import peers, table
@@ -38,6 +40,7 @@ from sfumato.units import Unit
 
 DRAWS = 1_000_000
 LONG_FIRST_DRAW = 100_000
+TRAINING_SCALES = tuple(2.0**e for e in (14, 18, 22, 26))  # noise of a private gradient, in steps of its grid
 CANDIDATES = 1_000_000
 SEED = 20_240_229
 
@@ -150,6 +153,7 @@ class Rounds:
     def run(self) -> None:
         self._draws()
         self._peer("opendp")
+        self._training()
         self._first_draws()
         self._releases()
         self._selections()
@@ -170,6 +174,18 @@ class Rounds:
         for case in CASES[start:] + CASES[:start]:
             self._add(self._ours(case, DRAWS) / DRAWS, "draw", "sfumato", case)
             self._add(cpu(lambda: np.random.default_rng().normal(size=DRAWS)) / DRAWS, "draw", "numpy", case)
+
+    def _training(self) -> None:
+        """A step of training: noise onto integer sums, then floats. The tables are warm, for a training has many."""
+        sums, floats = np.zeros(DRAWS, dtype=np.int64), np.empty(DRAWS, dtype=np.float32)
+        for scale in TRAINING_SCALES:
+            law, noise = sfumato.laws.RoundedGaussian(scale), Noise(SecureBits())
+            noise.add(law, sums)
+            self._add(cpu(partial(noise.draw, law, DRAWS)) / DRAWS, "training", "draw", scale)
+            added = cpu(partial(noise.add, law, sums)) / DRAWS
+            self._add(added, "training", "add", scale)
+            self._add(added + cpu(lambda: np.copyto(floats, sums)) / DRAWS, "training", "step", scale)
+            self._add(cpu(lambda: np.random.default_rng().normal(size=DRAWS)) / DRAWS, "training", "numpy", scale)
 
     def _first_draws(self) -> None:
         for case in CASES:
@@ -244,11 +260,22 @@ class Comparison:
 
 
 @dataclass(frozen=True)
+class Training:
+    """CPU seconds for each coordinate of a gradient."""
+
+    draw: float
+    add: float
+    step: float
+    numpy: float
+
+
+@dataclass(frozen=True)
 class Figures:
     """The medians of a run, in CPU seconds."""
 
     effort: Effort
     draws: dict[Case, Comparison]
+    training: dict[float, Training]
     first: dict[Case, float]
     long_first: dict[str, float]
     long_second: dict[str, float]
@@ -271,6 +298,10 @@ def measure(effort: Effort, say: Callable[[str], object]) -> Figures:
     return Figures(
         effort=effort,
         draws={case: compared("draw", case) for case in CASES},
+        training={
+            scale: Training(*(rounds.median("training", what, scale) for what in ("draw", "add", "step", "numpy")))
+            for scale in TRAINING_SCALES
+        },
         first={case: rounds.median("first", case) for case in CASES},
         long_first={name: rounds.median("long first", name) for name in SCALES},
         long_second={name: rounds.median("long second", name) for name in SCALES},
@@ -288,6 +319,9 @@ def bars(figures: Figures) -> Iterator[Bar]:
         if case.scale < 1e6:
             yield at_least(f"{law}: OpenDP / sfumato", compared.opendp_to_ours, 400)
         yield at_most(f"{law}: sfumato / numpy", compared.ours_to_numpy, 2 if case.scale < 1e6 else 4)
+    for scale, training in figures.training.items():
+        yield at_most(f"training, {power(scale)}: draw / numpy normal", training.draw / training.numpy, 1.25)
+        yield shorter(f"training, {power(scale)}: noise added, made float32", training.step, 25e-9)
     for name, scales in SCALES.items():
         slowest = max(figures.first[Case(name, scale)] for scale in scales)
         yield shorter(f"{spaced(name)}: first draw at a new parameter", slowest, 2e-3)
@@ -326,8 +360,8 @@ def report(figures: Figures) -> str:
             f"CPU time, set-up included, medians of {figures.effort.rounds} interleaved repeats",
         )
     )
-    blocks = (heading, draws_block(figures), first_block(figures), release_block(figures), selection_block(figures))
-    return "\n\n".join(blocks)
+    parts = (draws_block, training_block, first_block, release_block, selection_block)
+    return "\n\n".join((heading, *(part(figures) for part in parts)))
 
 
 def draws_block(figures: Figures) -> str:
@@ -345,6 +379,24 @@ def draws_block(figures: Figures) -> str:
     ]
     title = f"One draw out of {table.count(DRAWS)}"
     return "\n".join((title, table.aligned([head, *rows], words=2), *peer_notes(figures)))
+
+
+def power(scale: float) -> str:
+    return f"σ = 2^{math.log2(scale):g}"
+
+
+def training_block(figures: Figures) -> str:
+    head = ("σ", "draw", "add to int64 sums", "and to float32", "numpy normal", "draw / numpy")
+    rows = [
+        (
+            power(scale).removeprefix("σ = "),
+            *map(table.duration, (found.draw, found.add, found.step, found.numpy)),
+            times(found.draw / found.numpy),
+        )
+        for scale, found in figures.training.items()
+    ]
+    title = f"Noise of a training step, rounded Gaussian, for one of {table.count(DRAWS)} coordinates, tables warm"
+    return "\n".join((title, table.aligned([head, *rows])))
 
 
 def peer_notes(figures: Figures) -> Iterator[str]:
@@ -425,6 +477,7 @@ def as_json(figures: Figures) -> str:
             | {f"{peer}_draws": figures.peer_draws.get((peer, case)) for peer in PEERS}
             for case, compared in figures.draws.items()
         ],
+        "training": [{"scale": scale} | asdict(found) for scale, found in figures.training.items()],
         "first_draw": [asdict(case) | {"seconds": seconds} for case, seconds in figures.first.items()],
         "first_100000_draws": figures.long_first,
         "second_100000_draws": figures.long_second,

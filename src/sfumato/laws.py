@@ -162,6 +162,11 @@ class _Normal(Law):
         return self.sigma
 
     @property
+    @abstractmethod
+    def stretch(self) -> float:
+        """What the size z of a standard normal is multiplied by: `invert` is 1/2 + stretch z."""
+
+    @property
     def invert_error(self) -> float:
         return (self.sigma * DEEPEST_Z + 1) * NDTRI_ERROR
 
@@ -262,9 +267,13 @@ class RoundedGaussian(_Normal):
         k = np.abs(np.asarray(k, dtype=np.float64))  # both ends in the upper tail: no cancellation against 1
         return np.asarray(special.ndtr((0.5 - k) / self.sigma) - special.ndtr((-0.5 - k) / self.sigma))
 
+    @property
+    def stretch(self) -> float:
+        return self.sigma
+
     def invert(self, t: Floats) -> Floats:
         # tail(k) > t  <=>  (k - 1/2)/sigma < z(t/2)  <=>  k < sigma z + 1/2
-        return np.asarray(0.5 - self.sigma * special.ndtri(0.5 * t))
+        return np.asarray(0.5 - self.stretch * special.ndtri(0.5 * t))
 
 
 @dataclass(frozen=True)
@@ -434,11 +443,15 @@ class DiscreteGaussian(_Normal):
         half = (exact.gauss_tail(z, bits) + correction).widen(2)
         return half.times(Fraction(2))
 
+    @property
+    def stretch(self) -> float:
+        # Q(z) - z density(z)/(24 sigma^2) + O(sigma^-4) = t/2  =>  z = z0 (1 - 1/(24 sigma^2)) + O(sigma^-4)
+        return self.sigma - 1 / (24 * self.sigma)
+
     def invert(self, t: Floats) -> Floats | None:
         if self.sigma < self.LARGE:
             return None
-        # Q(z) - z density(z)/(24 sigma^2) + O(sigma^-4) = t/2  =>  z = z0 (1 - 1/(24 sigma^2)) + O(sigma^-4)
-        return np.asarray(0.5 - (self.sigma - 1 / (24 * self.sigma)) * special.ndtri(0.5 * t))
+        return np.asarray(0.5 - self.stretch * special.ndtri(0.5 * t))
 
     @property
     def invert_error(self) -> float:

@@ -35,6 +35,7 @@ def force(monkeypatch: pytest.MonkeyPatch, path: Path) -> None:
     limit = math.inf if path == "table" else 0.0
     monkeypatch.setattr(inversion, "_SMALL_SCALE", limit)
     monkeypatch.setattr(inversion, "_TABLE_SCALE", limit)
+    monkeypatch.setattr(inversion, "_PIECES_SCALE", math.inf)  # tests/noise/test_pieces.py has that way
 
 
 @pytest.fixture

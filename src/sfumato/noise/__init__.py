@@ -37,6 +37,13 @@ class Noise:
         """Independent draws from a law on the integers."""
         return inversion.draw(law, whole(count, "count", least=0, most=_ALL_DRAWS), self._bits)
 
+    def add(self, law: Law, sums: Integers) -> None:
+        """Adds an independent draw to each of `sums`, in place: what `sums += draw(law, sums.size)` does, sooner."""
+        fits = isinstance(sums, np.ndarray) and sums.dtype == np.int64 and sums.ndim == 1 and sums.flags.writeable
+        if not fits:
+            raise refuse("sums", "...", "a numpy vector of int64 that can be written to")
+        inversion.add(law, sums, self._bits)
+
     def integers(self, below: int, count: int) -> Integers:
         """Uniform on 0, ..., below - 1."""
         return samplers.integers(below, whole(count, "count", least=0, most=_ALL_DRAWS), self._bits)
