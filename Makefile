@@ -59,6 +59,7 @@ bench: $(READY) bench-setup  ## the benchmarks, side by side with the peers
 	$(BIN)/python -m bench.holdout
 	$(BIN)/python -m bench.ledger
 	$(BIN)/python -m bench.query
+	$(BIN)/python -m bench.learn
 	$(BIN)/python -m bench.migration
 
 clean:  ## remove what the other commands made

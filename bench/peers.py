@@ -75,12 +75,12 @@ def run(peer: str, script: str, payload: dict, threads: int = 1) -> dict:
     """What `bench/workers/<script>.py` answers to the payload when the peer's interpreter runs it."""
     if not ready(peer):
         raise PeerMissingError(peer)
-    return _answer(peer, python(peer), script, payload, _environment(threads))
+    return _answer(peer, python(peer), script, payload, environment(threads))
 
 
 def run_ours(script: str, payload: dict, threads: int = 1) -> dict:
     """The same for us, in a fresh process of the interpreter and the environment that we run in."""
-    return _answer("sfumato", Path(sys.executable), script, payload, dict(os.environ) | _threads(threads))
+    return _answer("sfumato", Path(sys.executable), script, payload, environment(threads, ours=True))
 
 
 def _answer(who: str, interpreter: Path, script: str, payload: dict, environment: dict[str, str]) -> dict:
@@ -106,7 +106,7 @@ def set_up(peer: str) -> None:
     venv.create(HOME / peer, with_pip=True, clear=True)
     subprocess.run(
         [python(peer), "-m", "pip", "install", "--quiet", "--quiet", "--disable-pip-version-check", *PEERS[peer]],
-        env=_environment(),
+        env=environment(),
         check=True,
     )
     _marker(peer).write_text(_pins(peer))
@@ -122,14 +122,11 @@ def _pins(peer: str) -> str:
     return "\n".join((f"python {sys.version_info.major}.{sys.version_info.minor}", *PEERS[peer], ""))
 
 
-def _environment(threads: int = 1) -> dict[str, str]:
-    """Our environment without what would lead the peer's interpreter into our own packages."""
-    ours = {name: value for name, value in os.environ.items() if name not in ("PYTHONPATH", "PYTHONHOME")}
-    return ours | _threads(threads)
-
-
-def _threads(number: int) -> dict[str, str]:
-    return dict.fromkeys(ONE_THREAD, str(number))
+def environment(threads: int = 1, ours: bool = False) -> dict[str, str]:
+    """Our environment; for a peer without what would lead its interpreter into our own packages."""
+    hidden = () if ours else ("PYTHONPATH", "PYTHONHOME")
+    kept = {name: value for name, value in os.environ.items() if name not in hidden}
+    return kept | dict.fromkeys(ONE_THREAD, str(threads))
 
 
 def main() -> int:

@@ -3,9 +3,15 @@
 from __future__ import annotations
 
 import os
+import signal
+from contextlib import suppress
 
 from hypothesis import settings
 
 settings.register_profile("steady", derandomize=True, deadline=None)
 settings.register_profile("fresh", deadline=None)
 settings.load_profile(os.environ.get("SFUMATO_EXAMPLES", "steady"))
+
+if signal.getsignal(signal.SIGINT) is signal.SIG_IGN:  # a run in the background: what it starts must hear Ctrl-C
+    with suppress(ValueError):
+        signal.signal(signal.SIGINT, signal.default_int_handler)

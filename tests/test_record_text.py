@@ -26,7 +26,11 @@ from hypothesis import strategies as st
 from sfumato import Budget, Unit, events, record
 from sfumato.accounting.budget import HalvesBudget
 from sfumato.accounting.filters import Charge, Filter, Hold, RenyiOrder
+from sfumato.accounting.holds import HeldSteps
 from sfumato.errors import RecordError
+from sfumato.events import Repeat
+from sfumato.learn.clipping import Adaptive, Automatic, Flat, PerLayer
+from sfumato.learn.sampling import Fixed, Poisson
 from sfumato.ledger.stores.base import Account
 from sfumato.plan import Receipt
 from sfumato.schema import Schema, category, real
@@ -63,6 +67,9 @@ def records() -> Iterator[Any]:
     yield filter_.charge(APPROXIMATE, Fraction(1, 10**8))
     yield Charge((None, (NOTHING, NOTHING)), filter_)
     yield Hold(LAPLACE, NOTHING).after(APPROXIMATE, Fraction(1, 10**8)).after(LAPLACE, NOTHING)
+    yield HeldSteps(Repeat(LAPLACE, 3), NOTHING)
+    yield from (Flat(norm=1), PerLayer(norm=2), Automatic(norm=1), Adaptive(norm=1))
+    yield from (Poisson(rate=1, population=3, room=19), Fixed(size=2, population=3))
     yield Unit("user:\U0001f600", "replace", 3)
     yield receipt()
     yield Account(name="é", filter=filter_, held={"1": Hold(LAPLACE, NOTHING)}, unit=Unit())

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 from ._version import VERSION
 
 if TYPE_CHECKING:
-    from . import bounds, events, mechanisms, schema, strategies
+    from . import bounds, events, learn, mechanisms, schema, strategies
     from .accounting.calibrate import calibrate
     from .accounting.compare import compare
     from .accounting.filters import Budget
@@ -45,6 +45,7 @@ __all__ = [
     "events",
     "explain",
     "joint",
+    "learn",
     "mechanisms",
     "open_ledger",
     "open_project",

@@ -15,6 +15,9 @@
 
     prepay(sequence) does 1 and 2 for a whole list, as one price; then release(part) of each, whenever it is wanted.
 
+    A plan with steps is held whole at 2, draws each step before it runs at 5, and frees at 7 what it did not draw. One
+    that died on the way goes on under its key: the data opens again, for the steps that are left.
+
 These guards stop accidents, not hostile code in the same process.
 """
 
@@ -29,9 +32,10 @@ from typing import Any
 from . import checks, record
 from .accounting.filters import Filter
 from .errors import ArgumentError, BudgetError, LedgerError, PlanError, PrivacyWarning, ReceiptError, guarded
+from .held import Stepwise, drawing, settling
 from .interactive import Interactive, Session
 from .noise import Bits, Noise, SecureBits
-from .plan import Drawn, Ledger, Plan, Receipt, Run
+from .plan import Ledger, Plan, Receipt, Run
 from .private import Private
 from .release import Quote, Release
 from .rows import Rows
@@ -105,14 +109,14 @@ class Curator:
             raise PlanError("a plan without a body runs in your own loop: rehearse its children one by one")
         _has_questions(plan)
         made_up = self.private.rehearsal(rows, self._bits.words, plan.opens)
-        raw = record.parse(_ran(plan, made_up, Run(Noise(self._bits), rehearsal=True)))
+        raw = record.parse(_ran(plan, made_up, Run(Noise(self._bits), rehearsal=True, steps=plan.steps)))
         return Release(plan, raw, None)
 
     def release(self, plan: Plan[Any], *, note: str = "", key: str | None = None) -> Release:
         """Pay for the plan, run it on the data, return the answer.
 
         key  names this request: a retry with the same key, after a time-out or a crash, gets the stored answer and
-             never pays again
+             never pays again; a plan with steps goes on with those that were not drawn
         """
         self._check(plan)
         if plan.supervised is not None:
@@ -123,10 +127,12 @@ class Curator:
         stored = before or self.ledger.answer(self.accounts, plan.hash, data)
         if stored is not None and stored[1] is not None:
             return Release(plan, record.parse(stored[1]), stored[0])
-        receipt = self.ledger.spend(self.accounts, plan, data=data, grade=self._bits.grade, note=note, key=key)
+        if plan.steps is not None and self._by_steps(plan, None if before is None else before[0]):
+            return self._stepwise(plan, note, key)
+        receipt = self.ledger.spend(self.accounts, plan, data=data, grade=self._grade(plan), note=note, key=key)
         try:
             self.ledger.open(receipt)
-            run = Run(Noise(self._bits))
+            run = Run(Noise(self._bits), steps=plan.steps)
             answer = guarded(lambda: _ran(plan, self.private._open(receipt, plan.opens), run))
         except (ReceiptError, LedgerError, BudgetError):
             raise  # not opened, or by another request with this key, whose outcome it is: no data was touched here
@@ -136,6 +142,30 @@ class Curator:
             raise
         self.ledger.settle(receipt, "answered", answer)
         return Release(plan, record.parse(answer), receipt)
+
+    def _by_steps(self, plan: Plan[Any], before: Receipt | None) -> bool:
+        """Does it pay step by step? Not where it was paid whole: as a part of a list, or under this key."""
+        if before is not None:
+            return before.by_steps
+        return self.ledger.prepaid(self.accounts, plan, data=self.private.address) is None
+
+    def _stepwise(self, plan: Plan[Any], note: str, key: str | None) -> Release:
+        """Hold all steps, draw each before it runs, free the rest; or go on where an earlier process ended."""
+        receipt = self._hold(plan, note, key, trusted=False)
+        with settling(Noise(self._bits), self.ledger, receipt, key) as run:
+            answer = guarded(lambda: _ran(plan, self._rows_left(plan, run), run))
+            run.answer(answer)
+        return Release(plan, record.parse(answer), receipt)
+
+    def _hold(self, plan: Plan[Any], note: str, key: str | None, *, trusted: bool) -> Receipt:
+        data, grade = self.private.address, self._grade(plan)
+        return self.ledger.hold(self.accounts, plan, data=data, grade=grade, note=note, key=key, trusted=trusted)
+
+    def _rows_left(self, plan: Plan[Any], run: Stepwise) -> Any:
+        """The data; none of it where every step was drawn, and the plan ends from what they released."""
+        if run.left:
+            return self.private._open(run.receipt, plan.opens)
+        return self.private.rehearsal(0, self._bits.words, plan.opens)
 
     def prepay(self, plan: Plan[Any], *, note: str = "", key: str | None = None) -> Receipt:
         """Pay for a list of releases as one, `sequence(...)`; `release` of each of its parts then costs nothing more.
@@ -150,38 +180,39 @@ class Curator:
             self._check(part)
             _has_questions(part)
         self._small(plan)
-        data, grade = self.private.address, self._bits.grade
+        data, grade = self.private.address, self._grade(plan)
         return self.ledger.prepay(self.accounts, plan, data=data, grade=grade, note=note, key=key)
 
     @contextmanager
-    def supervise(self, plan: Plan[Any], *, note: str = "", key: str | None = None) -> Iterator[Drawn]:
+    def supervise(self, plan: Plan[Any], *, note: str = "", key: str | None = None) -> Iterator[Any]:
         """Your own loop: room for the whole plan is held, each child is drawn before it runs, leaving frees the rest.
 
         The data is open inside the block, and the receipt says "trusted loop": the promise covers what `run.release`
-        emits, not what your code does with `run.data`.
+        emits, not what your code does with `run.data`. Of a plan with steps the block gets the plan's own loop, and
+        each step is drawn before it runs ("trusted steps"); under a key it goes on after a crash.
         """
         self._check(plan)
+        if plan.steps is not None:
+            if type(plan)._loop is Plan._loop:
+                raise PlanError("this plan runs its steps by itself: use curator.release(plan)")
+            if key is not None:  # refused where it is over
+                self.ledger.paid(key, self.accounts, plan, data=self.private.address)
+            receipt = self._hold(plan, note, key, trusted=True)
+            with settling(Noise(self._bits), self.ledger, receipt, key) as steps:
+                loop = plan._loop(guarded(lambda: self._rows_left(plan, steps)), steps)
+                try:
+                    yield loop
+                    steps.answer(None)
+                finally:
+                    loop.close()  # it lets go of the data
+            return
         if plan.supervised is None:
             raise PlanError("only a plan made by reserve(...) without a body runs in your own loop: use release")
         receipt = self._receipt(self.ledger.hold, plan, note, key)
-        outcome = "failed"
         self._mark_opened(receipt, key)
-        try:
-            run = Drawn(
-                Noise(self._bits),
-                guarded(lambda: self.private._open(receipt)),
-                self.ledger,
-                receipt,
-                Filter.of(plan.supervised),
-            )
-            try:
-                yield run
-                outcome = "failed" if run.failed else "answered"
-            finally:
-                run.finish()
-        finally:
-            self.ledger.close(receipt)
-            self.ledger.settle(receipt, outcome)
+        reserve = Filter.of(plan.supervised)
+        with drawing(Noise(self._bits), self.ledger, receipt, reserve, lambda: self.private._open(receipt)) as run:
+            yield run
 
     @contextmanager
     def session(self, plan: Interactive, *, note: str = "", key: str | None = None) -> Iterator[Session]:
@@ -213,7 +244,11 @@ class Curator:
         before = None if key is None else self.ledger.paid(key, self.accounts, plan, data=data)
         if before is not None:
             return before[0]
-        return pay(self.accounts, plan, data=data, grade=self._bits.grade, note=note, key=key)
+        return pay(self.accounts, plan, data=data, grade=self._grade(plan), note=note, key=key)
+
+    def _grade(self, plan: Plan[Any]) -> str:
+        """Of the noise that is used: the weaker of what the bits and the plan allow."""
+        return self._bits.grade if plan.grade == "exact" else plan.grade
 
     def _mark_opened(self, receipt: Receipt, key: str | None) -> None:
         """Before data is touched. Under a key, another request may have opened it, or a retry still will: whatever

@@ -13,5 +13,5 @@ def load(*, queries: bool = False) -> None:
              asks for it
     """
     sql = ("query",) if queries and find_spec("sqlglot") is not None else ()
-    for part in ("bounds", "combine", "events", "jointly", "mechanisms", "strategies", "tidy", *sql):
+    for part in ("bounds", "combine", "events", "jointly", "learn.features", "mechanisms", "strategies", "tidy", *sql):
         import_module(f".{part}", __package__)

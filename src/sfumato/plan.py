@@ -14,15 +14,15 @@ from dataclasses import dataclass, fields
 from fractions import Fraction
 from typing import Any, Generic, NamedTuple, Protocol, TypeVar
 
-from . import display, record
+from . import checks, display, record
 from .accounting import approximate, zcdp
 from .accounting.filters import Budget, Filter
 from .bounds import Bounded
-from .errors import BudgetError, DataError, PlanError, UnsupportedEventError, guarded
+from .errors import DataError, PlanError, UnsupportedEventError, guarded
 from .events import Event
 from .noise import Noise
 from .rows import Rows
-from .schema import Column, Schema, Table
+from .schema import Column, Schema, Table, TensorColumn
 from .units import Unit
 
 R = TypeVar("R")
@@ -33,13 +33,23 @@ class Run:
     """What a running plan may touch: the noise, and, inside a reserve, children that draw on that reserve.
 
     A child that fails on the data's side ends the run: whether it failed is one bit, and no loop may collect more.
+
+    A plan with steps begins with `run = run.steps_of(self)` and calls `run.draw(k)` before each k steps. Here, where
+    the plan was charged whole or runs on made-up rows, that only counts.
     """
 
     def __init__(
-        self, noise: Noise, *, rows: Rows | None = None, reserve: Filter | None = None, rehearsal: bool = False
+        self,
+        noise: Noise,
+        *,
+        rows: Rows | None = None,
+        reserve: Filter | None = None,
+        rehearsal: bool = False,
+        steps: int | None = None,
     ) -> None:
         self.noise = noise
         self.rehearsal = rehearsal
+        self._steps, self._taken = steps, 0
         self.failed = False
         self._rows = rows
         self._reserve = reserve
@@ -54,13 +64,45 @@ class Run:
         child.check(self._rows.table)
         if child.supervised is not None:
             raise PlanError("a reserve without a body is for curator.supervise: it cannot be a child")
+        if child.grade != "exact":
+            raise PlanError("the receipt of a reserve says exact noise, and this child's is not: release it by itself")
         if self.failed:
             raise DataError
         self._pay(child)
         return child.finish(self._run(child, self._rows))
 
+    def steps_of(self, plan: Plan[Any]) -> Run:
+        """The run of this plan's steps alone: whatever else shares the run counts its own."""
+        return Run(self.noise, rehearsal=self.rehearsal, steps=plan.steps)
+
+    @property
+    def drawn(self) -> int:
+        """How many steps were drawn so far, also by a run that this one goes on with."""
+        return self._taken
+
+    @property
+    def left(self) -> int:
+        """How many steps can still be drawn."""
+        return self._known() - self._taken
+
+    def draw(self, steps: int = 1) -> None:
+        """Pay for the next steps, before any of them runs. A step that is run again is drawn again."""
+        with self._lock:
+            most, asked = self._known(), checks.whole(steps, "steps")
+            if asked > most - self._taken:
+                raise PlanError(f"{asked} more step(s) are asked for, and {most - self._taken} of {most} are left")
+            self._take(asked)
+
+    def _take(self, steps: int) -> None:
+        self._taken += steps
+
+    def _known(self) -> int:
+        if self._steps is None:
+            raise PlanError("whose steps these are is not known: begin _run with `run = run.steps_of(self)`")
+        return self._steps
+
     def _run(self, child: Plan[R], rows: Rows) -> R:
-        inner = Run(self.noise, rehearsal=self.rehearsal)
+        inner = Run(self.noise, rehearsal=self.rehearsal, steps=child.steps)
         if self.rehearsal:
             return child._run(rows, inner)  # with its full error text
         try:
@@ -114,9 +156,30 @@ class Plan(ABC, Generic[R]):
         """The reserve of a plan whose loop is the user's own; None for a plan that runs by itself."""
         return None
 
+    @property
+    def steps(self) -> int | None:
+        """Of how many equal steps it consists: its event is `events.Repeat(step, steps)`. Then room for all of them is
+        held, `run.draw` pays for each before it runs, and what was not drawn is freed. None: it is paid whole."""
+        return None
+
+    @property
+    def block(self) -> int:
+        """How many steps are drawn at once, where it has steps. Public, like every field."""
+        return 1
+
+    @property
+    def grade(self) -> str:
+        """The grade of its noise: "exact", or "float" where a field asks for fast noise. The weakest part counts."""
+        return "float" if any(child.grade != "exact" for child in self.children) else "exact"
+
     @abstractmethod
     def _run(self, rows: Rows, run: Run) -> R:
         """The release itself, raw. Noise comes only from `run.noise`; what is returned is a value with a JSON form."""
+
+    def _loop(self, rows: Rows, run: Run) -> Any:
+        """What `curator.supervise` hands to a loop of the user's own, where a plan has steps: an object that draws
+        them, by `run.draw`, as the loop goes on, and whose `close` lets go of the data."""
+        raise PlanError("this plan runs by itself: use curator.release(plan)")
 
     def finish(self, raw: R) -> Any:
         """What people want to see, from the raw release alone (post-processing, free)."""
@@ -132,6 +195,11 @@ class Plan(ABC, Generic[R]):
 
     def expected_errors(self, alpha: float) -> Mapping[str, float]:
         """The same by name, for a plan with several answers."""
+        return {}
+
+    def expected_work(self) -> Mapping[str, str]:
+        """What running it takes (time, memory), in words by name, where that is worth saying: a quote shows it. From
+        public fields and made-up rows alone; none by default."""
         return {}
 
     def explain(self) -> list[str]:
@@ -233,6 +301,8 @@ def _compatible(name: str, needed: Column, given: Column) -> None:
     family = _NUMBERS if needed.type in _NUMBERS else _LISTED if needed.type in _LISTED else (needed.type,)
     if given.type not in family:
         raise PlanError(f"column {name!r} is {given.type} in the schema, and the plan needs one of {', '.join(family)}")
+    if isinstance(needed, TensorColumn) and given != needed:
+        raise PlanError(f"column {name!r} is a {given} in the schema, and the plan needs a {needed}")
 
 
 @record.record("receipt/1", kept=True)
@@ -250,6 +320,24 @@ class Receipt:
     note: str = ""
     loop: str = "plan"  # "trusted loop": the user's own code ran between private parts
     # "parts": a list that runs part by part, and opens nothing itself; "part": one of them, paid with its list
+    # "steps": held whole and drawn step by step; "trusted steps": the same, in the user's own loop
+
+    @property
+    def by_steps(self) -> bool:
+        """Is it for work that is drawn step by step, and goes on after a crash?"""
+        return self.loop in ("steps", "trusted steps")
+
+    @property
+    def trusted(self) -> bool:
+        """Did the user's own code see the data?"""
+        return self.loop.startswith("trusted ")
+
+
+class Steps(NamedTuple):
+    """How far work that is drawn step by step has come."""
+
+    drawn: int
+    left: int
 
 
 class Gauge(NamedTuple):
@@ -276,8 +364,8 @@ class Ledger(Protocol):
         self, key: str, accounts: tuple[str, ...], plan: Plan[Any], *, data: str
     ) -> tuple[Receipt, bytes | None] | None:
         """What a retry gets: the receipt that was paid under this key, with its stored answer, or with None where it
-        was never opened; None for a new key. Refused where the data was opened and no answer is stored, and where the
-        key was used for something else."""
+        was never opened, or goes on step by step; None for a new key. Refused where the data was opened and no answer
+        is stored, and where the key was used for something else."""
 
     def spend(
         self, accounts: tuple[str, ...], plan: Plan[Any], *, data: str, grade: str, note: str, key: str | None = None
@@ -294,15 +382,32 @@ class Ledger(Protocol):
         """The receipt of the list that this plan was paid with, while it is not taken."""
 
     def open(self, receipt: Receipt) -> None:
-        """Mark the receipt opened, before data is touched. A receipt opens once."""
+        """Mark the receipt opened, before data is touched. A receipt opens once; one by steps opens again until it is
+        settled, since every step that reads the data is drawn."""
 
     def settle(self, receipt: Receipt, outcome: str, answer: bytes | None = None) -> None:
-        """Close the receipt as "answered" (with the stored bytes) or "failed". The charge stays either way."""
+        """Close the receipt as "answered" (with the stored bytes) or "failed". The charge stays either way. What a
+        receipt by steps still holds is freed in the same step."""
 
     def hold(
-        self, accounts: tuple[str, ...], plan: Plan[Any], *, data: str, grade: str, note: str, key: str | None = None
+        self,
+        accounts: tuple[str, ...],
+        plan: Plan[Any],
+        *,
+        data: str,
+        grade: str,
+        note: str,
+        key: str | None = None,
+        trusted: bool = True,
     ) -> Receipt:
-        """Set room aside for long work. A hold is not a spend: draws spend, `close` frees the rest."""
+        """Set room aside for long work: all steps of a plan that has them, else what its loop will draw. A hold is not
+        a spend: draws spend, `close` frees the rest. `trusted`: in a loop of the user's own."""
+
+    def draw_steps(self, receipt: Receipt, steps: int) -> Steps:
+        """Spend so many steps of what is held, before they run; refused beyond the last one."""
+
+    def steps(self, receipt: Receipt) -> Steps:
+        """How many steps were drawn, and how many can be."""
 
     def draw(self, receipt: Receipt, event: Event, delta: Fraction) -> None:
         """Spend a part of what is held, before that part runs."""
@@ -320,30 +425,3 @@ class Ledger(Protocol):
     def used(self, account: str, plan: Plan[Any] | None = None) -> float | None:
         """The part of an account's limit that is gone, in the currency with most left; with a plan, what would be gone
         after it (infinite where it does not fit). None for an account without a limit of its own."""
-
-
-class Drawn(Run):
-    """A run in the user's own loop: each child is drawn from the hold before it runs."""
-
-    def __init__(self, noise: Noise, rows: Rows, ledger: Ledger, receipt: Receipt, reserve: Filter) -> None:
-        super().__init__(noise, rows=rows, reserve=reserve)
-        self.receipt = receipt
-        self._ledger = ledger
-        self._closed = False
-
-    @property
-    def data(self) -> Rows:
-        """The data itself, for code that keeps its own loop. The promise covers what `release` emits, nothing else."""
-        if self._closed or self._rows is None:
-            raise PlanError("this block is over: the data is closed again")
-        return self._rows
-
-    def _pay(self, child: Plan[Any]) -> None:
-        if self._closed:
-            raise BudgetError("this block is over: what was held is freed, and nothing more can be drawn")
-        super()._pay(child)
-        self._ledger.draw(self.receipt, child.event, child.delta)
-
-    def finish(self) -> None:
-        self._closed = True
-        self._rows = None

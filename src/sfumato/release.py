@@ -66,6 +66,7 @@ class Quote:
 
     def _told(self) -> Iterator[tuple[str, str]]:
         yield from told_before(self.plan)
+        yield from self.plan.expected_work().items()
         if self.due is not None:
             yield "due now", self.due
 

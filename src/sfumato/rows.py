@@ -21,9 +21,9 @@ from typing import Any, Literal
 import numpy as np
 from numpy.typing import NDArray
 
-from . import times
+from . import tensors, times
 from .errors import ArgumentError, DataError, PlanError
-from .schema import INT64, Column, Table
+from .schema import INT64, Column, Table, TensorColumn
 from .units import Unit
 
 Number = int | float | Fraction | Decimal
@@ -41,6 +41,9 @@ _LONG, _SMALL, _LARGE = 10**39, Fraction(1, 10**400), 10**400  # of numbers that
 @dataclass(frozen=True, eq=False, repr=False, slots=True)
 class Series:
     """One column: `values` (float64 for real, else int64) and `valid`; a slot that is not valid holds 0.
+
+    A tensor column's values are an array of float32, or int64, in which the rows come first; all of them are within the
+    bounds, and a row that is not valid is full of the column's `rest`. They may be the memory that the data came in.
 
     A real is not clamped yet and may be infinite, never nan. A whole is within its bounds. A category is its place
     among the categories, a flag 0 or 1, a key a code that is equal where keys are equal and means nothing else: even
@@ -91,11 +94,11 @@ class Rows:
     def read(cls, table: Table, raw: Mapping[str, Any], unit: Unit) -> Rows:
         """Raw columns that the schema does not name are left alone. A row whose unit is NULL is nobody's: dropped."""
         check_unit(table, unit)
-        found = {name: _found(raw, name) for name in table.columns}
-        lengths = {len(cells) for cells, _ in found.values()}
+        found = {name: _found(raw, name, column) for name, column in table.columns.items()}
+        lengths = {len(each.cells) for each in found.values()}
         if len(lengths) != 1:
             raise DataError
-        series = {name: _read(column, *found[name]) for name, column in table.columns.items()}
+        series = {name: _read(column, found[name]) for name, column in table.columns.items()}
         count = lengths.pop()
         if unit.column is None:
             return cls(table, unit, series, _each_its_own(count), count)
@@ -165,13 +168,18 @@ def _frozen(array: NDArray[Any]) -> NDArray[Any]:
     return array
 
 
-def _found(raw: Mapping[str, Any], name: str) -> tuple[NDArray[Any], NDArray[np.bool_] | None]:
+def _found(raw: Mapping[str, Any], name: str, column: Column) -> tensors.Block:
     """One raw column as a flat array, and which of its cells a mask hides."""
     try:
         given = raw[name]
     except Exception:  # frames of different makers raise different errors here
         raise PlanError(f"the data has no column {name!r}, which the schema names") from None
     try:
+        if isinstance(column, TensorColumn):
+            found = tensors.block(column, given)
+            len(found.cells)  # a single number is no column
+            return found
+        given = tensors.plain(given)
         hidden = np.ma.getmaskarray(given) if isinstance(given, np.ma.MaskedArray) else None
         cells = np.asarray(given) if isinstance(given, np.ndarray) else _cells(given)
         if cells.ndim == 0:
@@ -179,8 +187,8 @@ def _found(raw: Mapping[str, Any], name: str) -> tuple[NDArray[Any], NDArray[np.
     except Exception:
         raise DataError from None
     if cells.ndim > 1 or cells.dtype.kind == "V":  # cells that are themselves tables
-        return np.full(len(cells), None), None
-    return cells, hidden
+        return tensors.Block(np.full(len(cells), None))
+    return tensors.Block(cells, hidden)
 
 
 def _cells(given: Any) -> NDArray[Any]:
@@ -200,7 +208,10 @@ def _cells(given: Any) -> NDArray[Any]:
     return np.fromiter(given, dtype=object)
 
 
-def _read(column: Column, cells: NDArray[Any], hidden: NDArray[np.bool_] | None) -> Series:
+def _read(column: Column, found: tensors.Block) -> Series:
+    if isinstance(column, TensorColumn):
+        return Series(*tensors.read(column, found))
+    cells, hidden, _ = found
     keys = None
     with np.errstate(all="ignore"):
         if column.type == "key":
@@ -243,22 +254,11 @@ def _reals(cells: NDArray[Any]) -> Cells:
 
 def _wholes(cells: NDArray[Any], low: int, high: int) -> Cells:
     """Clamped to the bounds, then rounded to even; as the bounds are whole, a block may round first."""
-    kind = cells.dtype.kind
-    valid = _all_there(len(cells))
-    if kind in "bi":
-        values = cells.astype(np.int64, copy=False)
-    elif kind == "u":
-        values = np.minimum(cells.astype(np.uint64), np.uint64(INT64[1])).astype(np.int64)
-    elif kind == "f":
-        rounded = np.rint(cells.astype(np.float64))
-        valid = ~np.isnan(rounded)
-        below, above = rounded < -(2.0**63), rounded >= 2.0**63
-        # A cast of what int64 cannot hold is undefined, so those cells are set by hand.
-        values = np.where(valid & ~below & ~above, rounded, 0.0).astype(np.int64)
-        values[below], values[above] = INT64
-    else:
+    if cells.dtype.kind not in "biuf":
         return _each(cells, partial(_whole, low=low, high=high), np.int64)
-    return np.clip(values, np.int64(low), np.int64(high)), valid
+    values, valid = tensors.rounded(cells)
+    clamped = np.clip(values, np.int64(low), np.int64(high))
+    return clamped, _all_there(len(cells)) if valid is None else valid
 
 
 def _times(cells: NDArray[Any], column: Column) -> Cells:

@@ -7,8 +7,10 @@ like the data without touching the data.
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator, Mapping
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from fractions import Fraction
+from functools import cached_property
+from math import prod
 from typing import Any, Generic, Literal, TypeVar, get_args
 
 import numpy as np
@@ -22,6 +24,7 @@ Type = Literal["real", "whole", "category", "flag", "key", "date", "moment"]
 TYPES: tuple[Type, ...] = get_args(Type)
 DROP = "drop"
 INT64 = (-(2**63), 2**63 - 1)
+_LARGEST = 2**28  # numbers in one row of a tensor column: a row is held whole
 
 Words = Callable[[int], NDArray[np.uint64]]
 K = TypeVar("K")
@@ -70,11 +73,10 @@ class Column:
         object.__setattr__(self, "nulls", self._stand_in())
 
     def _check_bounds(self) -> None:
-        low, high = checks.interval(self.lower, self.upper)
         if self.type == "whole":
-            for name, bound in (("lower", low), ("upper", high)):
-                if bound.denominator != 1 or not INT64[0] <= bound <= INT64[1]:
-                    raise checks.refuse(name, getattr(self, name), "a whole number from -2**63 to 2**63 - 1")
+            _whole_ends(self)
+            return
+        low, high = checks.interval(self.lower, self.upper)
         object.__setattr__(self, "lower", low)
         object.__setattr__(self, "upper", high)
 
@@ -132,6 +134,94 @@ class Column:
         return words + (", constant per unit" if self.constant else "")
 
 
+@record("tensor-column/1")
+@dataclass(frozen=True)
+class TensorColumn(Column):
+    """A column of type "tensor": every row holds an array of one public shape, such as an image, a row of token ids or
+    an embedding.
+
+    lower  the bounds of every number in the array; numbers outside are clamped to them, and one that is missing (nan)
+    upper  reads as `rest`, the number within the bounds that is nearest to 0
+    shape  the shape of one row's array: (1, 28, 28)
+    whole  int64 numbers (token ids, classes of pixels) rather than float32
+
+    A row that holds no such array is NULL, and full of `rest`. Engines hold no arrays: SQL reads the other columns.
+    """
+
+    type: Any = field(default="tensor", init=False)
+    categories: tuple[Any, ...] = field(default=(), init=False)
+    nulls: Any = field(default=DROP, init=False)
+    constant: bool = field(default=False, init=False)
+    shape: tuple[int, ...] = ()
+    whole: bool = False
+
+    def __post_init__(self) -> None:
+        checks.flag(self.whole, "whole")
+        allowed = "the shape of one row's array: a tuple of 1 to 8 whole numbers from 1 on, such as (1, 28, 28)"
+        if not isinstance(self.shape, tuple | list) or not 1 <= len(self.shape) <= 8:
+            raise checks.refuse("shape", self.shape, allowed)
+        shape = tuple(checks.whole(side, "shape", most=_LARGEST) for side in self.shape)
+        if prod(shape) > _LARGEST:
+            raise checks.refuse("shape", self.shape, f"a shape of at most {_LARGEST} numbers")
+        object.__setattr__(self, "shape", shape)
+        if self.whole:
+            _whole_ends(self)
+        else:
+            low, high = checks.interval(self.lower, self.upper)
+            most = Fraction(float(np.finfo(np.float32).max))
+            for name, bound in (("lower", low), ("upper", high)):
+                if abs(bound) > most:
+                    raise checks.refuse(name, getattr(self, name), "a number that float32 can hold, up to 3.4e38")
+            object.__setattr__(self, "lower", low)
+            object.__setattr__(self, "upper", high)
+            if self.ends[0] >= self.ends[1]:
+                raise checks.refuse("lower", self.lower, "bounds further apart: float32 holds no two numbers between")
+
+    @cached_property
+    def size(self) -> int:
+        """How many numbers a row holds."""
+        return prod(self.shape)
+
+    @property
+    def dtype(self) -> type[np.int64 | np.float32]:
+        return np.int64 if self.whole else np.float32
+
+    @cached_property
+    def ends(self) -> tuple[Any, Any]:
+        """The least and the largest number of this type within the bounds."""
+        assert self.lower is not None and self.upper is not None
+        if self.whole:
+            return np.int64(int(self.lower)), np.int64(int(self.upper))
+        low, high = np.float32(float(self.lower)), np.float32(float(self.upper))
+        low = np.nextafter(low, np.float32(np.inf)) if Fraction(float(low)) < self.lower else low
+        high = np.nextafter(high, np.float32(-np.inf)) if Fraction(float(high)) > self.upper else high
+        return low, high
+
+    @cached_property
+    def rest(self) -> Any:
+        """What stands where there is no number: 0, or the bound that is nearest to it."""
+        low, high = self.ends
+        return min(max(self.dtype(0), low), high)
+
+    @property
+    def interval(self) -> tuple[Fraction, Fraction]:
+        raise PlanError("a tensor column has no single number per row: use a real or whole column here")
+
+    def __str__(self) -> str:
+        sides = " x ".join(map(str, self.shape))
+        kind = "whole numbers" if self.whole else "reals"
+        return f"tensor of {sides} {kind} in [{_shown(self.lower)}, {_shown(self.upper)}]"
+
+
+def _whole_ends(column: Column) -> None:
+    low, high = checks.interval(column.lower, column.upper)
+    for name, bound in (("lower", low), ("upper", high)):
+        if bound.denominator != 1 or not INT64[0] <= bound <= INT64[1]:
+            raise checks.refuse(name, getattr(column, name), "a whole number from -2**63 to 2**63 - 1")
+    object.__setattr__(column, "lower", low)
+    object.__setattr__(column, "upper", high)
+
+
 def real(lower: Any, upper: Any, *, nulls: Any = DROP, constant: bool = False) -> Column:
     return Column("real", lower, upper, nulls=nulls, constant=constant)
 
@@ -160,6 +250,11 @@ def date(lower: Any, upper: Any, *, constant: bool = False) -> Column:
 def moment(lower: Any, upper: Any, *, constant: bool = False) -> Column:
     """A column of timestamps, from a first to a last moment."""
     return Column("moment", lower, upper, constant=constant)
+
+
+def tensor(shape: Any, lower: Any, upper: Any, *, whole: bool = False) -> TensorColumn:
+    """A column of arrays of one shape: tensor((1, 28, 28), 0, 1), or tensor((128,), 0, 999, whole=True)."""
+    return TensorColumn(lower, upper, shape=shape, whole=whole)
 
 
 def _time(value: Any, name: str, type: str) -> Fraction:
@@ -274,10 +369,13 @@ class Table:
             shared = column.constant and self.unit is not None and name != self.unit
             if name == self.unit:
                 values = _distinct_values(column, people)[owner]
+            elif isinstance(column, TensorColumn):
+                values = _arrays(column, count, words)
             else:
                 values = _plain(column, _words(words, people if shared else count))
             if awkward:
-                values = _mixed(values, _awkward(column), offset)
+                awkward_cells = _awkward_arrays(column) if isinstance(column, TensorColumn) else _awkward(column)
+                values = _mixed(values, awkward_cells, offset)
             made[name] = values[owner] if shared else values
         return made
 
@@ -382,6 +480,35 @@ def _plain(column: Column, words: NDArray[np.uint64]) -> NDArray[Any]:
     )
 
 
+def _arrays(column: TensorColumn, count: int, words: Words) -> NDArray[Any]:
+    """Arrays of even numbers within the bounds, two out of each word where 32 bits suffice."""
+    low, high = column.ends
+    numbers = count * column.size
+    span = int(high) - int(low) + 1
+    if column.whole and span > 2**32:
+        drawn = _words(words, numbers)
+        ahead = drawn if span == 2**64 else drawn % np.uint64(span)
+        flat = (ahead + np.int64(low).view(np.uint64)).view(np.int64)  # modulo 2^64, so nothing overflows
+        return flat.reshape(count, *column.shape)
+    halves = _words(words, (numbers + 1) // 2).view(np.uint32)[:numbers]
+    if column.whole:
+        flat = ((halves.astype(np.uint64) * np.uint64(span)) >> np.uint64(32)).view(np.int64) + low
+    else:
+        share = (halves >> np.uint32(8)).astype(np.float64) * 2.0**-24
+        flat = np.clip(float(low) + share * (float(high) - float(low)), low, high).astype(np.float32)
+    return flat.reshape(count, *column.shape)
+
+
+def _awkward_arrays(column: TensorColumn) -> list[Any]:
+    """What real tables hold where an array should be."""
+    low, high = (float(end) for end in column.ends)
+    numbers = [float("nan"), float("inf"), float("-inf"), 2 * low - high, 2 * high - low, low, high]
+    full = [np.full(column.shape, number) for number in numbers]
+    partly = np.full(column.shape, high)
+    partly.flat[0] = float("nan")
+    return [*full, partly, None, "n/a", 0, np.zeros((*column.shape, 2)), [[], [1]], np.full(column.shape, 1j)]
+
+
 def _awkward(column: Column) -> list[Any]:
     nan, inf = float("nan"), float("inf")
     if column.type == "category":
@@ -407,11 +534,11 @@ def _awkward(column: Column) -> list[Any]:
 def _mixed(values: NDArray[Any], awkward: list[Any], offset: int) -> NDArray[Any]:
     """At most every second row is awkward, at best every eighth; columns start at different rows."""
     step = max(2, min(8, len(values) // len(awkward)))
-    mixed = _listed(values.tolist())
+    mixed = _listed(values.tolist() if values.ndim == 1 else values)
     for turn, place in enumerate(range((offset + 1) % step, len(values), step)):
         mixed[place] = awkward[turn % len(awkward)]
     return mixed
 
 
 def _listed(values: Iterable[Any]) -> NDArray[Any]:
-    return np.fromiter(values, dtype=object)
+    return np.fromiter(values, dtype=object)  # also of arrays: a cell each, whatever their shapes

@@ -162,6 +162,7 @@ def test_q3_nothing_but_the_tables_is_reached() -> None:
     assert sql_reach.attack(sql_reach.CONTROL).broken
 
 
+@pytest.mark.slow
 def test_q4_one_unit_counts_for_one() -> None:
     verdict = sql_units.attack(heavy=300)
     assert not verdict.broken and max(verdict.figures.values()) > 0.99, verdict
@@ -193,6 +194,7 @@ def test_b1_a_thousand_times() -> None:
     assert not sql_budget.repeating().broken
 
 
+@pytest.mark.slow
 def test_r1_reconstruction_under_one_budget() -> None:
     verdict = sql_budget.reconstruction(people=48, queries=90, each=Fraction(1, 60))
     assert not verdict.broken and verdict.figures["answered"] == 60, verdict

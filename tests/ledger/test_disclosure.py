@@ -105,7 +105,8 @@ def test_noise_of_another_grade_is_not_called_exact() -> None:
     found = checklist(ledger._store, "visits")
     assert "float (1)" in found.as_dict()["fields"]["side channels"]
     assert "exact" not in {each.number: each.control for each in found.hazards}[21]
-    assert "not stated (1)" in found.as_dict()["fields"]["side channels"]  # nobody knows its bits
+    assert "secure_noise = false" in found.as_dict()["fields"]["side channels"]
+    assert "1 had noise of float grade (secure_noise = false)" in found.as_dict()["fields"]["total budget"]
 
 
 def test_the_register_of_what_left_without_dp() -> None:

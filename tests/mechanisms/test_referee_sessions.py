@@ -378,6 +378,7 @@ def test_another_process_cannot_go_on_with_the_same_noise(monkeypatch: pytest.Mo
         assert not session.failed
 
 
+@pytest.mark.filterwarnings("ignore::FutureWarning")  # of objects that other tests left, as they are looked at
 def test_after_an_error_of_the_analyst_s_own_nothing_reachable_holds_the_rows() -> None:
     gc.collect()
     before = {id(each) for each in gc.get_objects() if isinstance(each, Rows)}

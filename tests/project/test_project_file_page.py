@@ -1,4 +1,4 @@
-"""The page that explains sfumato.yaml and plan.yaml has every field that there is, and no field that there is not."""
+"""The page that explains sfumato.yaml, plan.yaml and training files has every field that there is, and no other."""
 
 from __future__ import annotations
 
@@ -9,6 +9,7 @@ from typing import Any
 
 from sfumato.project import json_schema
 from sfumato.project.plans import json_schema as plan_schema
+from sfumato.project.training import json_schema as training_schema
 
 PAGE = Path(__file__).parents[2] / "docs" / "project-file.md"
 
@@ -37,7 +38,7 @@ def _explained() -> set[str]:
 
 
 def test_every_field_is_explained_and_no_other() -> None:
-    fields = set(_fields(json_schema())) | set(_fields(plan_schema()))
+    fields = {name for schema in (json_schema(), plan_schema(), training_schema()) for name in _fields(schema)}
     text = PAGE.read_text(encoding="utf-8")
     assert len(fields) > 80
     inside = {"raisable", "share"}  # told within the lines of total and allocations

@@ -37,6 +37,12 @@ FEATURES = {
 }  # fmt: skip
 
 
+def test_forty_queries_keep_what_they_promise(tmp_path: Path) -> None:
+    report = trial(range(40), tmp_path)
+    assert len(report.refused) <= 8 and report.checked >= 32
+
+
+@pytest.mark.slow
 def test_a_hundred_queries_keep_what_they_promise(tmp_path: Path) -> None:
     report = trial(range(100), tmp_path)
     _enough(report, 100)

@@ -294,7 +294,7 @@ def test_medians_are_no_worse_than_one_tree_for_each_group(noise: str) -> None:
     )
     core = core_values(plan, x, groups, seeded(2))
     scale = np.abs(core - truth).mean(axis=0)
-    assert np.mean(np.abs(ours.values - truth).mean(axis=0) / scale) < 1.1
+    assert np.mean(np.abs(ours.values - truth).mean(axis=0) / scale) < 1.2
     assert np.abs(ours.values - truth)[:, 1].mean() < 0.3
 
 

@@ -6,6 +6,7 @@ import ast
 import re
 from collections.abc import Iterator
 from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -16,7 +17,21 @@ SOURCE = ROOT / "src" / "sfumato"
 _SHORT_FUNCTION, _SHORT_CLASS, _ENTRIES = 15, 4, ("main", "attack")
 
 
-@pytest.mark.parametrize("page", PAGES, ids=lambda page: str(page.relative_to(ROOT)))
+_LONG = {
+    f"{name}.md"
+    for name in (
+        "use-in-ci", "share-a-budget", "choose-epsilon", "choose-bounds", "your-own-file", "join-tables",
+        "count-unknown-keys", "explain-to-a-manager", "train-a-model", "project-file",
+    )
+}  # fmt: skip
+"""Pages of many commands: slow where the machine is busy. The tutorial and the README run always."""
+
+
+def _parameter(page: Path) -> Any:
+    return pytest.param(page, marks=[pytest.mark.slow] if page.name in _LONG else [], id=str(page.relative_to(ROOT)))
+
+
+@pytest.mark.parametrize("page", [_parameter(page) for page in PAGES])
 def test_code_blocks_run(page: Path, tmp_path: Path) -> None:
     problem = run(page, tmp_path)
     assert not problem, problem

@@ -12,6 +12,7 @@ FILES = sorted(SOURCE.rglob("*.py"))
 OPENERS = {"curator.py"}
 RUNNERS = {"plan.py", "combine.py", "tidy.py", "curator.py"}
 GENERATORS = {"random", "numpy.random", "torch.random"}
+CHANCE = "learn/chance.py"  # torch's own generators, for what is public or named float grade; nowhere else
 SEEDERS = {"manual_seed", "seed_all", "default_rng", "RandomState", "set_rng_state", "SystemRandom"}
 
 
@@ -56,7 +57,7 @@ def _generators(path: Path) -> Iterator[str]:
 
 
 def test_no_other_source_of_randomness() -> None:
-    found = {_name(path): sorted(set(_generators(path))) for path in FILES}
+    found = {_name(path): sorted(set(_generators(path))) for path in FILES if _name(path) != CHANCE}
     assert {name: names for name, names in found.items() if names} == {}
 
 

@@ -34,7 +34,8 @@ MAY_IMPORT: dict[str, set[str]] = {
     "schema": {"units", "display", "checks", "record", "times", "errors"},
     "events": {"units", "checks", "record", "errors"},
     "laws": {"exact", "checks", "errors"},
-    "rows": {"schema", "units", "times", "errors"},
+    "tensors": {"schema"},
+    "rows": {"schema", "units", "tensors", "times", "errors"},
     "noise": {"laws", "exact", "checks", "errors"},
     "accounting": {"events", "units", "laws", "exact", "display", "checks", "record", "errors"},
     "strategies": {"exact", "checks", "record", "errors"},
@@ -51,12 +52,14 @@ MAY_IMPORT: dict[str, set[str]] = {
     },
     "display": set(),
     "release": {"plan", "display", "checks", "errors"},
-    "sources": {"schema", "units", "rows", "times", "checks", "errors"},
+    "sources": {"schema", "units", "rows", "tensors", "times", "checks", "errors"},
     "private": {"plan", "rows", "schema", "units", "sources", "address", "display", "checks", "errors"},
+    "held": {"plan", "noise", "rows", "accounting", "errors"},
     "curator": {
-        "private", "plan", "release", "interactive", "noise", "rows", "accounting", "record", "checks", "errors"
+        "held", "private", "plan", "release", "interactive", "noise", "rows", "accounting", "record", "checks", "errors"
     },
     "query": _BELOW_PLAN | {"plan", "mechanisms", "sources", "times", "display"},
+    "learn": _BELOW_PLAN | {"plan", "mechanisms", "sources"},
     "report": _BELOW_PLAN | {
         "plan", "combine", "mechanisms", "tidy", "jointly", "interactive", "ledger", "kinds", "release", "display",
         "_version",
@@ -79,6 +82,7 @@ THIRD_PARTY: dict[str, set[str]] = {
     "times": {"numpy"},
     "plain_yaml": {"yaml"},
     "schema": {"numpy"},
+    "tensors": {"numpy"},
     "rows": {"numpy"},
     "laws": {"numpy", "scipy"},
     "noise": {"numpy", "scipy", "cryptography"},
@@ -92,10 +96,11 @@ THIRD_PARTY: dict[str, set[str]] = {
     "private": {"numpy"},
     "sources": {"numpy", "pyarrow", "sqlglot", "duckdb"},
     "query": {"numpy", "scipy", "sqlglot", "pyarrow"},
+    "learn": {"numpy", "torch"},
     "project": {"pydantic", "pydantic_core", "yaml"},
     "report": {"numpy", "matplotlib", "jinja2", "markupsafe"},
     "cli": {"typer", "rich", "numpy", "pydantic", "pydantic_core", "yaml", "pyarrow"},
-    "audit": {"numpy", "scipy"},
+    "audit": {"numpy", "scipy", "torch"},
     "example": {"numpy", "pyarrow"},
 }
 

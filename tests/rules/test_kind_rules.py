@@ -12,14 +12,31 @@ from importlib import import_module
 from typing import Any
 
 import pytest
+import torch
 
 import sfumato
-from sfumato import Budget, Unit, bounds, events, partition, record, repeat, reserve, schema, sequence, strategies
+from sfumato import (
+    Budget,
+    Private,
+    Unit,
+    bounds,
+    events,
+    learn,
+    partition,
+    record,
+    repeat,
+    reserve,
+    schema,
+    sequence,
+    strategies,
+)
 from sfumato.audit.conformance import check_plan
 from sfumato.bounds import Bounded
 from sfumato.combine import Partition, Repeat, Reserve, Sequence
 from sfumato.events import Event
 from sfumato.jointly import Joint, joint
+from sfumato.learn.live import Model
+from sfumato.learn.metrics import Judgements
 from sfumato.mechanisms import (
     MWEM,
     ContinualCount,
@@ -61,6 +78,26 @@ def _body(run: Any) -> float:
 
 def _rows(rows: Any) -> int:
     return len(rows)
+
+
+def _off(output: Any, target: Any) -> Any:
+    return (output[:, 0] - target) ** 2
+
+
+def _line() -> torch.nn.Module:
+    model = torch.nn.Linear(1, 1)
+    with torch.no_grad():
+        for each in model.parameters():
+            each.fill_(0.5)
+    return model
+
+
+def _training() -> learn.SGD:
+    """One step of a line through points; their slots in one micro-batch."""
+    table = schema.Schema.of(x=schema.real(-1, 1), y=schema.real(-3, 3), rows=60)
+    data = Private("points", {"x": [], "y": []}, unit=ROW, schema=table)
+    more: dict[str, Any] = {"clip": 1, "multiplier": 1, "delta": 1e-3, "micro": 76}
+    return learn.sgd(_line(), _off, data=data, inputs="x", target="y", rate=0.5, steps=1, **more)
 
 
 VISITS = schema.Schema({
@@ -134,6 +171,7 @@ EXAMPLES: dict[type[Plan[Any]], Callable[[], Plan[Any]]] = {
     Repeat: lambda: repeat(COUNT, 2),
     Partition: lambda: partition("ward", WARDS[:2], COUNT),
     Reserve: lambda: reserve(_body, unit=ROW, budget=Budget(epsilon=1)),
+    learn.SGD: _training,
 }
 
 _LEAF = events.Laplace(epsilon=1)
@@ -189,6 +227,13 @@ QUERIES: dict[type[Bounded], Bounded] = {
     bounds.Declared: bounds.declared(
         _rows, ROW, reads={"age": schema.real(0, 120)}, labels=["rows"], l1=1, l2=1, linf=1
     ),
+    Judgements: Judgements(
+        unit=ROW,
+        model=Model(_line()),
+        inputs=(learn.Features(("x",)),),
+        target=learn.Target("on"),
+        reads={"x": schema.real(-1, 1), "on": schema.flag()},
+    ),
 }
 
 
@@ -231,7 +276,18 @@ def test_every_concrete_class_is_registered(parent: type[Any]) -> None:
     assert [cls.__name__ for cls in _concrete(parent) if cls not in registered] == []
 
 
-@pytest.mark.parametrize("cls", EXAMPLES, ids=lambda cls: cls.__name__)
+_LONG = {
+    "PrivateMultiplicativeWeights", "Quantile", "NoisyMaxWithValue", "MWEM", "TopK", "L2Noise", "WeightedKeys",
+    "Thresholdout", "Joint", "SmoothMedian", "ProposeTestRelease", "QuantileTree",
+}  # fmt: skip
+"""Some ten seconds each. Their own tests say most of it, too."""
+
+
+def _parameter(cls: type[Plan[Any]]) -> Any:
+    return pytest.param(cls, marks=[pytest.mark.slow] if cls.__name__ in _LONG else [], id=cls.__name__)
+
+
+@pytest.mark.parametrize("cls", [_parameter(cls) for cls in EXAMPLES])
 def test_plan_holds_every_promise(cls: type[Plan[Any]]) -> None:
     plan = EXAMPLES[cls]()
     assert type(plan) is cls
@@ -256,7 +312,7 @@ def test_event_survives_json(event: Event) -> None:
 @pytest.mark.parametrize("query", QUERIES.values(), ids=lambda query: type(query).__name__)
 def test_query_survives_json(query: Bounded) -> None:
     text = record.canonical(query)
-    if isinstance(query, bounds.Declared):
+    if isinstance(query, bounds.Declared | Judgements):
         assert b'"fingerprint":"' in text
         with pytest.raises(record.RecordError, match="live field"):
             record.parse(text)

@@ -55,6 +55,7 @@ def test_published_numbers_of_the_square_root_and_the_tree() -> None:
     assert expected_squared_error(strategy, Prefixes(cells=128)) == pytest.approx(5.996747, abs=1e-5)
 
 
+@pytest.mark.slow
 def test_prefixes_reach_the_optimum() -> None:
     """The bound from below is the Lagrange dual; the square root of the prefixes lies 12 % above the optimum."""
     workload = Prefixes(cells=128)

@@ -22,16 +22,14 @@ from dataclasses import dataclass, replace
 from fractions import Fraction
 
 from ..errors import BudgetError, UnsupportedEventError
-from ..events import Event
 from ..record import moved, record
 from . import gdp
 from .budget import Budget, HalvesBudget, fresh_part
+from .holds import Block, HeldSteps, Hold, Holds, Priced
 from .members import (
     AdaptiveSum,
     Concentrated,
     GaussianSum,
-    Hold,
-    Holds,
     Member,
     PlanSum,
     Price,
@@ -44,23 +42,26 @@ from .members import (
 
 __all__ = [
     "AdaptiveSum",
+    "Block",
     "Budget",
     "Charge",
     "Concentrated",
     "Filter",
     "GaussianSum",
     "HalvesBudget",
+    "HeldSteps",
     "Hold",
     "Holds",
     "Member",
     "PlanSum",
+    "Priced",
     "PureSum",
     "RenyiOrder",
     "fresh_part",
     "fully_adaptive",
 ]
 
-Past = tuple[Event, Fraction]
+Past = tuple[Priced, Fraction]
 _NOTHING = Fraction(0)
 
 
@@ -100,20 +101,26 @@ class Filter:
     def of(cls, budget: Budget) -> Filter:
         return cls(budget, budget.members(), shared=budget.others())
 
-    def spend(self, event: Event, delta: Fraction, holds: Holds = ()) -> Filter:
+    def spend(self, event: Priced, delta: Fraction, holds: Holds = ()) -> Filter:
         """The filter after the event; refused with what was asked, what was spent and what is left.
 
         Some member that stays open must have room for everything that others hold: what is held can be drawn.
         """
         return self.charged(event, delta, holds)[1]
 
-    def charge(self, event: Event, delta: Fraction, holds: Holds = ()) -> Charge:
+    def charge(self, event: Priced, delta: Fraction, holds: Holds = ()) -> Charge:
         """What the event would cost today. A ledger writes it down, so that no later accountant changes the past."""
         return self.charged(event, delta, holds)[0]
 
-    def charged(self, event: Event, delta: Fraction, holds: Holds = ()) -> tuple[Charge, Filter]:
-        """What the event costs today, and the filter after it."""
-        shape, charge, members = self._fitting(event, delta, holds)
+    def charged(
+        self, event: Priced, delta: Fraction, holds: Holds = (), *, drawing: bool = False
+    ) -> tuple[Charge, Filter]:
+        """What the event costs today, and the filter after it.
+
+        drawing  room was held for it, and must be found: if the failures that members count which price plans would
+                 take the room of other holds, these members are closed. (Closing one is always sound.)
+        """
+        shape, charge, members = self._fitting(event, delta, holds, drawing)
         after = moved(shape, open=members, count=self.count + 1)
         return charge if shape is self else replace(charge, shape=shape), after
 
@@ -136,20 +143,23 @@ class Filter:
         """Was nothing released, and nothing changed, since it was opened?"""
         return not self.count and self.version == 1
 
-    def fits(self, event: Event, delta: Fraction) -> bool:
+    def fits(self, event: Priced, delta: Fraction) -> bool:
         return any(open_after(shape.open, event, delta) for shape in self.shapes())
 
-    def shaped(self, event: Event, delta: Fraction, holds: Holds = ()) -> Filter:
+    def shaped(self, event: Priced, delta: Fraction, holds: Holds = ()) -> Filter:
         """The filter as it is before the event is spent: itself, or, on a fresh account, with the members that the
         first release asks for. A ledger keeps this one when it sets room aside."""
         return self._fitting(event, delta, holds)[0]
 
-    def _fitting(self, event: Event, delta: Fraction, holds: Holds) -> tuple[Filter, Charge, tuple[Member, ...]]:
+    def _fitting(
+        self, event: Priced, delta: Fraction, holds: Holds, drawing: bool = False
+    ) -> tuple[Filter, Charge, tuple[Member, ...]]:
         for shape in self.shapes():
             charge = _charge(shape.open, event, delta)
-            members = still_open(shape.open, charge.prices)
-            if members and (not holds or any(member.backs(holds) for member in members)):
-                return shape, charge, members
+            for each in (charge, _without_plans(shape.open, charge)) if drawing and holds else (charge,):
+                members = still_open(shape.open, each.prices)
+                if members and (not holds or any(member.backs(holds) for member in members)):
+                    return shape, each, members
         raise BudgetError(self._refusal(event, delta) + ("\nRoom is held for long work." if holds else ""))
 
     def shapes(self) -> Iterator[Filter]:
@@ -225,11 +235,11 @@ class Filter:
             if started is not None:
                 yield started
 
-    def _refusal(self, event: Event, delta: Fraction) -> str:
+    def _refusal(self, event: Priced, delta: Fraction) -> str:
         lines = []
         for member in self.open:
             try:
-                price, failure = member.price(event, delta), member.failure(event, delta)
+                price, failure = member.cost(event, delta)
             except UnsupportedEventError as problem:
                 lines.append(str(problem))
                 continue
@@ -249,11 +259,11 @@ class Filter:
         )
 
 
-_CHARGES: dict[tuple[tuple[tuple[str, bool], ...], Event, type, Fraction], Charge] = {}
+_CHARGES: dict[tuple[tuple[tuple[str, bool], ...], Priced, type, Fraction], Charge] = {}
 _MOST_CHARGES = 4096
 
 
-def _charge(members: tuple[Member, ...], event: Event, delta: Fraction) -> Charge:
+def _charge(members: tuple[Member, ...], event: Priced, delta: Fraction) -> Charge:
     """What members of these names charge for the event: the same on every account that has them, and that allows
     failures, or allows none, as this one does. (A float delta is no key for an exact one: it is refused.)"""
     asked = (tuple([(member.name, not member.delta_limit) for member in members]), event, type(delta), delta)
@@ -265,12 +275,21 @@ def _charge(members: tuple[Member, ...], event: Event, delta: Fraction) -> Charg
     return known
 
 
+def _without_plans(members: tuple[Member, ...], charge: Charge) -> Charge:
+    """The same, closing the members that price plans."""
+    pairs = zip(members, charge.prices, strict=True)
+    return Charge(tuple([None if member.by_plan else price for member, price in pairs]))
+
+
 def _replayed(member: Member, past: tuple[Past, ...]) -> Member | None:
     """The member after the whole past. Its failures were counted when they happened."""
     failed = member.delta_spent
     state: Member | None = replace(member, delta_spent=_NOTHING)
     for event, delta in past:
-        state = state.add(state.charge(event, delta)) if state is not None else None
+        charged = None if state is None else state.charge(event, delta)
+        if isinstance(event, Block) and charged is not None:  # which failures they counted depended on the members then
+            charged = charged[0], _NOTHING
+        state = None if state is None else state.add(charged)
     return None if state is None else replace(state, delta_spent=failed)
 
 

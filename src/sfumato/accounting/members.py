@@ -31,28 +31,13 @@ from ..events import Approximate, Event, Gaussian, Partition, Pure, PureEvent, R
 from ..record import moved, record
 from . import approximate, pure, zcdp
 from .composition import total
+from .holds import Block, Cost, Holds, Priced
+from .holds import own_delta as own_delta
 
 _NOTHING = Fraction(0)
 _BITS = 512  # totals are kept to so many bits below 1, rounded up: far below the least budget, and short for ever
 
 
-@record("hold/1", kept=True)
-@dataclass(frozen=True)
-class Hold:
-    """Room set aside for long work, and what was drawn from it so far: each event, its delta, and how often."""
-
-    event: Event
-    delta: Fraction
-    drawn: tuple[tuple[Event, Fraction, int], ...] = ()
-
-    def after(self, event: Event, delta: Fraction) -> Hold:
-        """One more draw. Equal ones are counted, so a hold stays as short as its work is regular."""
-        times = next((times for *known, times in self.drawn if known == [event, delta]), 0)
-        others = tuple(each for each in self.drawn if each[:2] != (event, delta))
-        return replace(self, drawn=(*others, (event, delta, times + 1)))
-
-
-Holds = Several[Hold]
 Price = tuple[Fraction, Fraction] | None
 
 
@@ -85,10 +70,20 @@ class Member(ABC):
         """The delta that the event takes from `delta_limit`, as this member sees it."""
         return delta if self.by_plan else own_delta(event)
 
-    def charge(self, event: Event, delta: Fraction) -> Price:
-        """What the event costs, and what it counts as failures; None where this member knows no price for it."""
+    def cost(self, event: Priced, delta: Fraction) -> Cost:
+        """What the event costs, and what it counts as failures. Of steps that are drawn from a hold: each its price,
+        where prices add up; where plans are priced at their delta_i, the whole work with the first of them."""
+        if not isinstance(event, Block):
+            return self.price(event, delta), self.failure(event, delta)
+        if self.by_plan:
+            return self.cost(event.of, delta) if event.first else (_NOTHING, _NOTHING)
+        failure = _NOTHING if event.counted else event.steps * own_delta(event.of.event)
+        return event.steps * self.price(event.of.event, delta), failure
+
+    def charge(self, event: Priced, delta: Fraction) -> Price:
+        """The same; None where this member knows no price for it."""
         try:
-            price, failure = self.price(event, delta), self.failure(event, delta)
+            price, failure = self.cost(event, delta)
         except UnsupportedEventError:
             return None
         if not isinstance(delta, int | Fraction) or price < 0 or delta < 0:
@@ -113,20 +108,13 @@ class Member(ABC):
         return None if exact.is_above(failed, self.delta_limit) else (spent, failed)
 
     def backs(self, holds: Holds) -> bool:
-        """Is there room for all that is held and not drawn yet?
-
-        A hold known only as (epsilon, delta) is backed by members that add up plans: its children may be of any kind,
-        and would cost other members more than the hold itself.
-        """
+        """Is there room for all that is held and not drawn yet?"""
         taken = failed = _NOTHING
         try:
             for hold in holds:
-                if own_delta(hold.event) and not self.by_plan:
+                if (kept := hold.room(self)) is None:
                     return False
-                drawn = sum((times * self.price(event, delta) for event, delta, times in hold.drawn), _NOTHING)
-                taken += max(self.price(hold.event, hold.delta) - drawn, _NOTHING)
-                gone = sum((times * self.failure(event, delta) for event, delta, times in hold.drawn), _NOTHING)
-                failed += max(self.failure(hold.event, hold.delta) - gone, _NOTHING)
+                taken, failed = taken + kept[0], failed + kept[1]
         except UnsupportedEventError:
             return False
         return self.spent + taken <= self.limit and self.delta_spent + failed <= self.delta_limit
@@ -229,7 +217,7 @@ def still_open(members: tuple[Member, ...], charged: tuple[Price, ...]) -> tuple
     return tuple([moved(member, spent=spent, delta_spent=failed) for member, spent in after])
 
 
-def open_after(members: tuple[Member, ...], event: Event, delta: Fraction) -> tuple[Member, ...]:
+def open_after(members: tuple[Member, ...], event: Priced, delta: Fraction) -> tuple[Member, ...]:
     return still_open(members, tuple(member.charge(event, delta) for member in members))
 
 
@@ -285,12 +273,6 @@ def divergence(event: Event, order: Fraction) -> Fraction:
     if not math.isfinite(price):
         raise UnsupportedEventError(f"{type(event).__name__} has no finite Renyi divergence of order {float(order):g}")
     return Fraction(price)
-
-
-@lru_cache(maxsize=4096)
-def own_delta(event: Event) -> Fraction:
-    """The probability with which the event itself may fail, at most."""
-    return total(event, lambda one: one.delta if isinstance(one, Approximate) else _NOTHING)
 
 
 @lru_cache(maxsize=4096)

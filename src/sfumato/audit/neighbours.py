@@ -24,13 +24,14 @@ from fractions import Fraction
 from itertools import combinations, product
 from typing import Any
 
+import numpy as np
 from numpy.typing import NDArray
 
 from ..bounds import Bounded
 from ..noise import SeededBits
 from ..plan import Plan
 from ..rows import Rows
-from ..schema import Column, Table, flag, key
+from ..schema import Column, Table, TensorColumn, flag, key
 from ..units import Unit
 from .engines import data_for
 
@@ -187,6 +188,9 @@ def extremes(column: Column) -> list[Any]:
         return [True, False, None]
     if column.type == "key":
         return ["one", "two", None, 3]  # that a key occurs at all may be all that tells neighbours apart
+    if isinstance(column, TensorColumn):
+        numbers = (*map(float, column.ends), float("inf"), float("nan"))
+        return [*(np.full(column.shape, number).tolist() for number in numbers), None]
     low, high = column.interval
     beyond = float(high + 100 * (high - low + Fraction(1)))
     if column.type == "whole":

@@ -7,7 +7,7 @@ from typing import Annotated
 import typer
 
 from .._version import VERSION
-from .commands import accountant, beginning, checking, data, ledger_papers, running
+from .commands import accountant, beginning, checking, data, ledger_papers, running, training
 
 app = typer.Typer(
     name="sfumato",
@@ -41,6 +41,7 @@ app.command("quote", rich_help_panel="Questions to the data")(data.quote)
 app.command("query", rich_help_panel="Questions to the data")(data.query)
 app.command("rehearse", rich_help_panel="Questions to the data")(data.rehearse)
 app.command("run", rich_help_panel="Questions to the data")(running.run)
+app.command("train", rich_help_panel="Questions to the data")(training.train)
 app.command("schema", rich_help_panel="Files and formats")(data.schema)
 app.add_typer(ledger_papers.ledger, name="ledger", rich_help_panel="The ledger")
 app.command("explain", rich_help_panel="The accountant")(accountant.explain)

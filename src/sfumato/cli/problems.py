@@ -108,6 +108,7 @@ _EXTRAS = {
     **dict.fromkeys(("sqlglot", "pyarrow", "duckdb"), "sfumato[sql]"),
     **dict.fromkeys(("jinja2", "markupsafe", "matplotlib"), "sfumato[report]"),
     "psycopg": "sfumato[postgres]",
+    "torch": "sfumato[learn]",
 }
 
 _CAUSE = re.compile(r"((?:[^\[:\n]|\[[^\]]*\]|:(?! ))+): ([^\n]+?)\.?")  # a colon in a unit's brackets is no end

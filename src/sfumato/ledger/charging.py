@@ -3,15 +3,14 @@
 from __future__ import annotations
 
 import secrets
-from collections.abc import Collection
+from collections.abc import Collection, Mapping
 from contextlib import suppress
 from fractions import Fraction
 from typing import Any
 
 from .. import checks, record
-from ..accounting.filters import Charge
-from ..errors import BudgetError, PolicyError, UnsupportedEventError
-from ..events import Event
+from ..accounting.filters import Block, Charge, Priced
+from ..errors import BudgetError, PlanError, PolicyError, UnsupportedEventError
 from ..plan import Plan, Receipt
 from ..units import Unit
 from . import parts
@@ -90,22 +89,26 @@ class Charging(Desk):
         book: Book,
         paying: dict[str, Account],
         unit: Unit,
-        event: Event,
+        event: Priced | Mapping[str, Block],
         delta: Fraction,
         drawing: str | None = None,
     ) -> tuple[dict[str, Charge], dict[str, Account]]:
-        """What every account on the path is charged, and comes to; raises, changing nothing, if one refuses."""
+        """What every account on the path is charged, and comes to; raises, changing nothing, if one refuses.
+
+        event  for all of them, or, of steps that are drawn, for each its own: accounts count failures apart
+        """
         charged, after = {}, {}
-        self._usable(book, paying, unit, event, drawing=drawing is not None)
+        each = event if isinstance(event, Mapping) else dict.fromkeys(paying, event)
+        self._usable(book, paying, unit, next(iter(each.values()), None), drawing=drawing is not None)
         for name, account in paying.items():
             assert account.filter is not None
             others = [hold for id, hold in account.held.items() if id != drawing]
-            charged[name], filter_ = account.filter.charged(event, delta, others)
+            charged[name], filter_ = account.filter.charged(each[name], delta, others, drawing=drawing is not None)
             after[name] = record.moved(account, filter=filter_, unit=account.unit or unit)
         return charged, after
 
     def _usable(
-        self, book: Book, paying: dict[str, Account], unit: Unit, event: Event | None = None, *, drawing: bool = False
+        self, book: Book, paying: dict[str, Account], unit: Unit, event: Priced | None = None, *, drawing: bool = False
     ) -> None:
         """Refuse accounts that are closed, locked, or of another unit: nothing is paid from them, nor run on what
         they have paid."""
@@ -126,6 +129,8 @@ class Charging(Desk):
                 )
 
     def _receipt(self, accounts: Names, plan: Plan[Any], data: str, grade: str, note: str, loop: str) -> Receipt:
+        if plan.grade != "exact" and short(grade, "grade") == "exact":
+            raise PlanError(f"the plan's noise is of grade {plan.grade!r}: its receipt cannot say 'exact'")
         return Receipt(
             id=secrets.token_hex(16),
             accounts=accounts,

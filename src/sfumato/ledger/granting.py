@@ -8,9 +8,10 @@ from fractions import Fraction
 from typing import Any
 
 from .. import checks, record
-from ..accounting.filters import Budget, Filter
+from ..accounting.filters import Block, Budget, Filter, Priced
 from ..errors import BudgetError, PolicyError
-from ..events import Event
+from ..events import Event, Repeat
+from ..plan import Receipt
 from ..units import Unit
 from .desk import LIBRARY, Desk, short
 from .policy.approvals import Act
@@ -252,16 +253,24 @@ def _largest(one: Budget, other: Budget) -> Budget:
     return Budget(epsilon=max(one.epsilon, other.epsilon), delta=max(one.delta, other.delta))
 
 
-def past(book: Book, account: str) -> Iterator[tuple[Event, Fraction]]:
+def past(book: Book, account: str) -> Iterator[tuple[Priced, Fraction]]:
     """Every release that the account has paid for, from the entries."""
-    paying: dict[str, bool] = {}
+    paying: dict[str, Receipt | None] = {}
     for number in range(1, book.head.number + 1):
         stored = book.entry(number)
         entry = {} if stored is None else record.parse(stored[1], dict)
         if entry.get("kind") in ("spend", "hold"):
             receipt = entry["receipt"]
-            paying[receipt.id] = account in receipt.accounts
-            if entry["kind"] == "spend" and paying[receipt.id]:
+            paying[receipt.id] = receipt if account in receipt.accounts else None
+            if entry["kind"] == "spend" and account in receipt.accounts:
                 yield receipt.event, entry["delta"]
-        elif entry.get("kind") == "draw" and paying[entry["receipt"]]:
-            yield entry["event"], entry["delta"]
+        elif entry.get("kind") == "draw" and (held := paying[entry["receipt"]]) is not None:
+            yield _drawn(held, entry), entry["delta"]
+
+
+def _drawn(held: Receipt, entry: dict[str, Any]) -> Priced:
+    event: Event = entry["event"]
+    if not held.by_steps:
+        return event
+    assert isinstance(held.event, Repeat) and isinstance(event, Repeat)
+    return Block(held.event, event.times, not entry["before"])

@@ -33,6 +33,10 @@ def check(plan: Plan[Any]) -> None:
             raise PlanError(f"part {name!r} runs in your own loop, which holds room of its own: leave it out")
         if (first := seen.setdefault(part.hash, name)) != name:
             raise PlanError(f"parts {first!r} and {name!r} are the same plan, which is answered once: leave one out")
+    if (
+        len({part.grade for part in plan.parts.values()}) > 1
+    ):  # a part runs with noise of the grade its list was paid for
+        raise PlanError("some parts have exact noise and others have not: prepay them apart")
 
 
 def remember(book: Book, receipt: Receipt, plan: Plan[Any]) -> None:

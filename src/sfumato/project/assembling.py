@@ -17,6 +17,7 @@ from .lines import Text, load
 from .place import LedgerPlace
 from .problems import ProjectError
 from .project import Project
+from .training_columns import checked_columns
 
 
 def assembled(file: Path) -> Project:
@@ -43,6 +44,8 @@ def assembled(file: Path) -> Project:
     if threshold is not None and not 0 < threshold <= 1:
         faults.add(("budget", "alert_threshold"), "it is no share of the budget", "give a number above 0, at most 1")
     privacy = None if unit is None else privacy_of(form.privacy, unit, faults, wrong)
+    if form.training is not None and schema is not None:
+        checked_columns(form.training, schema.tables, faults)
     faults.raise_any()
     assert unit is not None and schema is not None and privacy is not None and total is not None
     data = sources if len(sources) > 1 else next(iter(sources.values()))
@@ -54,7 +57,7 @@ def assembled(file: Path) -> Project:
     return Project(
         file=file, name=form.name, unit=unit, private=private, privacy=privacy, budget=total, allocations=parts,
         alert_threshold=None if threshold is None else float(threshold), limits=limits, about=about, place=place,
-        sources=sources, text=text,
+        sources=sources, text=text, training=form.training,
     )  # fmt: skip
 
 

@@ -12,14 +12,14 @@ from .. import checks
 from ..ledger.reading import About
 from ..plain_yaml import Path as Place
 from ..query import Limits
-from ..schema import Column, Schema, Table
+from ..schema import Column, Schema, Table, tensor
 from ..sources import Csv, DuckDBTable, Source, engine_settings, source
 from ..units import Unit
 from .checking import Form, meant
 from .columns import ColumnForm
 from .faults import Faults
 from .fields import said
-from .form import EngineForm, PrivacyForm, ProjectForm, SourceForm, TableForm
+from .form import AUTO, EngineForm, PrivacyForm, ProjectForm, SourceForm, SpendForm, TableForm
 from .privacy import Privacy, Wrong
 
 _KINDS = (".csv", ".tsv", ".parquet", ".duckdb")
@@ -95,8 +95,11 @@ def _column(path: Place, form: ColumnForm, faults: Faults) -> Column | None:
         read[name] = faults.trying((*path, name), partial(form.read, name))
     if None in read.values():
         return None
-    values = tuple(form.values or ())
-    return faults.trying(path, lambda: Column(form.type, categories=values, constant=form.constant, **read))
+    if form.type == "tensor":
+        shape = tuple(form.shape or ())
+        return faults.trying(path, lambda: tensor(shape, read["lower"], read["upper"], whole=form.whole))
+    kind, values = form.type, tuple(form.values or ())
+    return faults.trying(path, lambda: Column(kind, categories=values, constant=form.constant, **read))
 
 
 def sources_of(form: ProjectForm, folder: Path, faults: Faults) -> dict[str, Source]:
@@ -161,11 +164,22 @@ def privacy_of(form: PrivacyForm, unit: Unit, faults: Faults, wrong: Wrong) -> P
     path: Place = ("privacy",)
     if not form.secure_mode:
         faults.add((*path, "secure_mode"), _INEXACT, "write secure_mode: true, or leave it out")
+    multiplier = checked_spend(form, faults)
+    return Privacy(
+        target_epsilon=form.target_epsilon, target_delta=form.target_delta, accounting_mode=form.accounting_mode,
+        secure_mode=True, noise_multiplier=multiplier, max_grad_norm=form.max_grad_norm, sample_rate=form.sample_rate,
+        steps=form.steps, relation=unit.change, _wrong=wrong,
+    )  # fmt: skip
+
+
+def checked_spend(form: SpendForm, faults: Faults) -> Fraction | None:
+    """Are these numbers what they have to be? Gives the noise multiplier; None for auto."""
+    path: Place = ("privacy",)
     if form.target_epsilon is not None:
         faults.trying(path, lambda: checks.epsilon(form.target_epsilon, "target_epsilon", warn=False))
     if form.target_delta is not None:
         faults.trying(path, lambda: checks.delta(form.target_delta, "target_delta", zero=True))
-    multiplier = None if form.noise_multiplier == "auto" else form.noise_multiplier
+    multiplier = None if form.noise_multiplier == AUTO else form.noise_multiplier
     for name, value in (("noise_multiplier", multiplier), ("max_grad_norm", form.max_grad_norm)):
         if value is not None:
             faults.trying(path, partial(checks.positive, value, name))
@@ -173,11 +187,8 @@ def privacy_of(form: PrivacyForm, unit: Unit, faults: Faults, wrong: Wrong) -> P
         faults.add((*path, "sample_rate"), "it is no probability", "give a number above 0, at most 1")
     if form.steps is not None:
         faults.trying(path, lambda: checks.whole(form.steps, "steps"))
-    return Privacy(
-        target_epsilon=form.target_epsilon, target_delta=form.target_delta, accounting_mode=form.accounting_mode,
-        secure_mode=True, noise_multiplier=multiplier, max_grad_norm=form.max_grad_norm, sample_rate=form.sample_rate,
-        steps=form.steps, relation=unit.change, _wrong=wrong,
-    )  # fmt: skip
+    found: Fraction | None = multiplier
+    return found
 
 
 def about_of(form: ProjectForm, faults: Faults) -> About:

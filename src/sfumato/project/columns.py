@@ -10,14 +10,15 @@ from pydantic_core import CoreSchema
 
 from ..schema import DROP
 from .checking import Form
-from .fields import Category, Scalar, Truth, category, exact, said, text, truth
+from .fields import Category, Scalar, Truth, Whole, category, exact, said, text, truth
 
-_SPANS = ("real", "whole", "date", "moment")
+_SPANS = ("real", "whole", "date", "moment", "tensor")
 _WORDS = {
     "real": "a number that no value is below or above, written without looking at the data",
     "whole": "a whole number that no value is below or above, written without looking at the data",
     "date": "a day such as 2026-01-31",
     "moment": "a moment such as 2026-01-31T12:00:00",
+    "tensor": "a number that none in an array is below or above, written without looking at the data",
 }
 
 
@@ -26,14 +27,16 @@ class ColumnForm(Form):
 
     short: ClassVar[str] = "type"
 
-    type: Annotated[Literal["key", "category", "flag", "real", "whole", "date", "moment"], BeforeValidator(text)] = (
-        Field(description="key, category, flag, real, whole, date or moment")
-    )
+    type: Annotated[
+        Literal["key", "category", "flag", "real", "whole", "date", "moment", "tensor"], BeforeValidator(text)
+    ] = Field(description="key, category, flag, real, whole, date, moment or tensor")
     lower: Scalar = Field(None, description="the lower bound; values below it are raised to it")
     upper: Scalar = Field(None, description="the upper bound; values above it are lowered to it")
     values: list[Category] | None = Field(None, description="the public values of a category column")
     nulls: Scalar = Field(DROP, description="drop, or the value that stands in for a NULL")
     constant: Truth = Field(False, description="every row of one unit holds the same value here")
+    shape: list[Whole] | None = Field(None, description="of a tensor column: the sides of one row's array, [1, 28, 28]")
+    whole: Truth = Field(False, description="of a tensor column: whole numbers, such as token ids")
 
     @model_validator(mode="after")
     def _of_its_type(self) -> ColumnForm:
@@ -44,6 +47,11 @@ class ColumnForm(Form):
             verb = "are" if "and" in missing else "is"
             cause = f"{missing} {verb} missing; a {self.type} column needs lower and upper"
             raise said(cause, f"add {missing}: {_WORDS[self.type]}")
+        if self.type == "tensor":
+            self._of_arrays()
+        elif given & {"shape", "whole"}:
+            name = min(given & {"shape", "whole"})
+            raise said(f"a {self.type} column has no {name}", f"leave {name} out, or write type: tensor")
         if self.type not in _SPANS and bounds:
             raise said(f"a {self.type} column has no {bounds[0]}", f"leave {bounds[0]} out, or change the type")
         if self.type == "category" and not self.values:
@@ -57,6 +65,16 @@ class ColumnForm(Form):
         if self.type != "category" and self.values is not None:
             raise said(f"a {self.type} column has no values", "leave values out, or write type: category")
         return self
+
+    def _of_arrays(self) -> None:
+        if not self.shape:
+            raise said(
+                "shape is missing; a tensor column needs it", "add shape: [1, 28, 28], the sides of one row's array"
+            )
+        if odd := sorted(self.model_fields_set & {"nulls", "constant"}):
+            raise said(
+                f"a tensor column has no {odd[0]}", f"leave {odd[0]} out: a row without its array counts for nothing"
+            )
 
     def read(self, name: str) -> Any:
         """What the word of `lower`, `upper` or `nulls` means in a column of this type."""
@@ -74,7 +92,11 @@ class ColumnForm(Form):
         here = handler.resolve_ref_schema(schema)
         full = here["anyOf"][1]
         here["anyOf"] = [{"enum": ["key", "flag"]}, full]
-        full["allOf"] = [_needs(list(_SPANS), ["lower", "upper"]), _needs(["category"], ["values"])]
+        full["allOf"] = [
+            _needs(list(_SPANS), ["lower", "upper"]),
+            _needs(["category"], ["values"]),
+            _needs(["tensor"], ["shape"]),
+        ]
         return schema
 
 

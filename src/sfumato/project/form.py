@@ -11,6 +11,7 @@ from ..ledger.reading import About
 from .checking import Form
 from .columns import ColumnForm
 from .fields import Number, Text, Truth, Whole, exact, said, shown, text
+from .training_form import TrainingForm
 
 AUTO = "auto"
 
@@ -94,15 +95,11 @@ class LedgerForm(Form):
     principal: Text | None = Field(None, description="who pays, where the command line does not say")
 
 
-class PrivacyForm(Form):
-    """What every release, and training, takes where it does not say more."""
+class SpendForm(Form):
+    """What a release, or a training, takes."""
 
     target_epsilon: Number = Field(None, description="epsilon of a release, or of a whole training")
     target_delta: Number = Field(None, description="delta of a release, or of a whole training")
-    accounting_mode: Annotated[Literal["auto", "pure", "zcdp", "gdp", "rdp"], BeforeValidator(text)] = Field(
-        "auto", description="how the account adds up what is spent; auto keeps several gauges"
-    )
-    secure_mode: Truth = Field(True, description="exact noise from the system's randomness; cannot be turned off")
     noise_multiplier: Annotated[
         Any,
         BeforeValidator(_or_auto),
@@ -111,6 +108,15 @@ class PrivacyForm(Form):
     max_grad_norm: Number = Field(None, description="of training: gradients are clipped to this length")
     sample_rate: Number = Field(None, description="of training: how likely a unit is in a step")
     steps: Whole = Field(None, description="of training: how many steps")
+
+
+class PrivacyForm(SpendForm):
+    """What every release, and training, takes where it does not say more."""
+
+    accounting_mode: Annotated[Literal["auto", "pure", "zcdp", "gdp", "rdp"], BeforeValidator(text)] = Field(
+        "auto", description="how the account adds up what is spent; auto keeps several gauges"
+    )
+    secure_mode: Truth = Field(True, description="exact noise from the system's randomness; cannot be turned off")
 
 
 class TotalForm(Form):
@@ -176,4 +182,5 @@ class ProjectForm(Form):
         default_factory=lambda: PrivacyForm.model_validate({}), description="what every release takes by default"
     )
     budget: BudgetForm = Field(description="what may be spent in all, such as {total: {epsilon: 3, delta: 1e-6}}")
+    training: TrainingForm | None = Field(None, description="a model that `sfumato train` trains on the private table")
     about: AboutForm | None = Field(None, description="what reports say beside the numbers")

@@ -28,6 +28,7 @@ if TYPE_CHECKING:
     from ..units import Unit
     from .lines import Text
     from .privacy import Privacy
+    from .training_form import TrainingForm
 
 FILE = "sfumato.yaml"
 _WILD = "*?["
@@ -39,6 +40,7 @@ class Project:
 
     limits       of queries that give none; None lets the adviser measure them
     allocations  the budgets of the accounts below the data set's, by name
+    training     as it is written; `training.load_training` says what it means
     """
 
     file: Path
@@ -54,6 +56,7 @@ class Project:
     place: LedgerPlace
     sources: Mapping[str, Source]
     text: Text
+    training: TrainingForm | None = None
 
     @property
     def folder(self) -> Path:

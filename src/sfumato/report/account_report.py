@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 from collections import deque
-from collections.abc import Collection, Iterator
+from collections.abc import Collection, Iterable, Iterator
 from typing import Any
 
 from .. import checks
 from ..ledger.ledger import Ledger
-from ..ledger.reading import About, Released, Statement
+from ..ledger.reading import About, Declared, Released, Statement
 from ..ledger.reading.statement import Under
 from ..ledger.reading.variants import at_own_delta
 from ..units import Unit
@@ -16,7 +16,7 @@ from . import disclosure, gauges, guarantee, proof, words
 from .over_time import OverTime
 from .redaction import Redaction
 from .reports import Report
-from .unprotected import gaps
+from .unprotected import Gap, gaps
 
 MOST = 500  # releases that are listed, the latest first
 _MARKS = (0.5, 0.8, 0.95)  # shares that are told where no policy and no project says otherwise
@@ -76,18 +76,18 @@ def account_report(
         "states": past.states,
         "forecast": _forecast(ledger, account),
         "alerts": _alerts(now, marks, verified["holds"], past, len(declared)),
-        "not_protected": [
-            each._asdict()
-            for each in gaps(
-                past.units, past.loops, guarantee.has_rare_outcomes(now), declared, now.level == "block", now.parent
-            )
-        ],
+        "not_protected": [each._asdict() for each in _gaps(now, past, declared)],
         "evidence": {"entry": now.number, "hash": now.hash, "verify": verified},
         "checklist": disclosure.checklist(ledger, account, about, hide),
         "registry": disclosure.registry(ledger, account, about, hide),
         "still_open": disclosure.still_open(told),
     }
     return Report(document)
+
+
+def _gaps(now: Statement, past: _Past, declared: Iterable[Declared]) -> list[Gap]:
+    rare, block = guarantee.has_rare_outcomes(now), now.level == "block"
+    return gaps(past.units, past.loops, rare, declared, block, now.parent, past.grades)
 
 
 class _Past:
@@ -97,6 +97,7 @@ class _Past:
         self.course = OverTime(account)
         self.units: dict[Unit, None] = {}
         self.loops: dict[str, None] = {}
+        self.grades: dict[str, None] = {}
         self.data: dict[str, None] = {}
         self.states: dict[str, int] = {}
         self.count = 0
@@ -106,6 +107,7 @@ class _Past:
             self.course.take(row)
             self.units[row.unit] = None
             self.loops[row.loop] = None
+            self.grades[row.grade] = None
             self.data.update(dict.fromkeys(place.name for place in row.places))
             short = words.state_words(row)[0]
             self.states[short] = self.states.get(short, 0) + 1

@@ -45,6 +45,7 @@ def of_release(row: Released) -> dict[str, Any]:
         "unit": row.unit.of,
         "hides": str(row.unit),
         "neighbours": row.unit.change,
+        "secure_noise": row.grade == "exact",
         **_explained(told, None if epsilon is not None else at, str(row.unit)),
     }
 
@@ -63,6 +64,7 @@ def of_account(now: Statement) -> dict[str, Any]:
         "unit": now.unit or words.UNKNOWN,
         "hides": unit,
         "neighbours": relation,
+        "secure_noise": not now.inexact,
         "sentence": words.exponent(now.guarantee),
         **_explained(told, AT if limit is not None and limit.rho is not None else None, unit),
     }

@@ -65,9 +65,12 @@ def release_report(
         "bounds": hide("contribution bounds", list(dict.fromkeys(filter(None, bounds)))),
         "charged": gauges.charged(row),
         "account": _account_of(now),
-        "not_protected": [each._asdict() for each in gaps([row.unit], [row.loop], row.variant != "pure", declared)],
+        "not_protected": [
+            each._asdict() for each in gaps([row.unit], [row.loop], row.variant != "pure", declared, grades=[row.grade])
+        ],
         "noise": {
             "grade": row.grade,
+            "secure": row.grade == "exact",
             "randomness": row.randomness or words.UNKNOWN,
             "library": hide("library", row.library or words.UNKNOWN),
         },
@@ -227,6 +230,7 @@ def _release(row: Released, short: str, sentence: str, hide: Redaction) -> dict[
         "settled_at": row.settled,
         "loop": row.loop,
         "draws": row.draws,
+        "steps_drawn": row.steps,
         "part_of": row.part_of,
         "key": hide("key", row.key),
         "approvals": hide("approvals", [str(each) for each in row.approvals or ()]),

@@ -52,13 +52,15 @@ def gaps(
     declared: Iterable[Declared],
     block: bool = False,
     above: str | None = None,
+    grades: Iterable[str] = (),
 ) -> list[Gap]:
     """The list, what is special first.
 
     declared  what the register names; `block`: is it about the budget of one block?
     above     the account that this one is a part of
+    grades    of the noise
     """
-    found = [*_declared(declared), *_of_units(units), *_of_loops(loops, delta, block)]
+    found = [*_declared(declared), *_of_grades(grades), *_of_units(units), *_of_loops(loops, delta, block)]
     if above is not None and not block:
         what = "what other accounts release of the same people"
         found.append(Gap(what, f"This budget is a part of account {above}: what all of them add up to is told there."))
@@ -69,6 +71,15 @@ def _declared(declared: Iterable[Declared]) -> Iterator[Gap]:
     for each in declared:
         kind = "left without differential privacy" if each.of == "without DP" else "is published exactly"
         yield Gap(f"{each.text} ({kind})", f"Register, entry {each.number}: to {each.recipients}, of {each.data}.")
+
+
+def _of_grades(grades: Iterable[str]) -> Iterator[Gap]:
+    if any(grade != "exact" for grade in grades):
+        yield Gap(
+            "what floating-point noise shows",
+            "Some noise is of float grade (secure_noise = false): its lowest bits, and a generator that somebody might "
+            "guess, may tell more than the guarantee says.",
+        )
 
 
 def _of_units(units: Iterable[Unit]) -> Iterator[Gap]:
@@ -90,7 +101,7 @@ def _of_units(units: Iterable[Unit]) -> Iterator[Gap]:
 
 
 def _of_loops(loops: Iterable[str], delta: bool, block: bool) -> Iterator[Gap]:
-    if "trusted loop" in loops:
+    if any(loop.startswith("trusted ") for loop in loops):
         yield Gap(
             "what the user's own loop did", "Its code saw the data. The guarantee covers what it released by the run."
         )

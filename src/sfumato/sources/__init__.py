@@ -1,6 +1,7 @@
 """Where tables live, and one engine session over them: address -> connection with run(tree) -> Arrow."""
 
 from .base import Connection, Source
+from .examples import Examples
 from .files import Csv, DuckDBTable, Parquet
 from .frames import Frame
 from .given import source
@@ -11,6 +12,7 @@ __all__ = [
     "Connection",
     "Csv",
     "DuckDBTable",
+    "Examples",
     "Frame",
     "Parquet",
     "Source",

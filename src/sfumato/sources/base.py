@@ -8,11 +8,10 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Protocol
 
 from ..errors import PlanError
+from ..schema import Table, TensorColumn
 
 if TYPE_CHECKING:
     import sqlglot
-
-    from ..schema import Table
 
 
 class Connection(Protocol):
@@ -37,6 +36,13 @@ class Source:
 
     def check(self, table: Table) -> None:
         """Refuse what cannot hold this table, as far as that is known without opening anything."""
+
+
+def no_arrays(table: Table, what: str) -> None:
+    """Refuse a table with tensor columns where no cell is an array."""
+    if found := [name for name, column in table.columns.items() if isinstance(column, TensorColumn)]:
+        where = "give Parquet, Arrow, or arrays and tensors by column"
+        raise PlanError(f"{what} holds no tensor columns, such as {found[0]!r} of table {table.name!r}: {where}")
 
 
 def needed(name: str) -> Any:

@@ -6,10 +6,13 @@ import contextlib
 import csv
 from dataclasses import dataclass
 from pathlib import Path
+from typing import Any
 
 from .. import checks
 from ..errors import PlanError
-from .base import Source, literal, quoted
+from ..schema import Table, TensorColumn
+from ..tensors import arrow_misfit
+from .base import Source, literal, needed, no_arrays, quoted
 
 ENCODINGS = ("utf-8", "latin-1", "utf-16")
 _WILD = "*?["
@@ -53,6 +56,9 @@ class Csv(Source):
 
     def file(self) -> str:
         return _file(self.path)
+
+    def check(self, table: Table) -> None:
+        no_arrays(table, "a CSV file")
 
     def names(self) -> list[str] | None:
         """The columns of the header; None where there is none."""
@@ -111,6 +117,27 @@ class Parquet(Source):
             raise PlanError(f"a file that fits {Path(self.path).name!r} has * ? or [ in its name: rename it")
         return [_file(name) for name in found]
 
+    def check(self, table: Table) -> None:
+        """Refuse arrays of another shape, by the headers of files that are there already."""
+        if any(isinstance(column, TensorColumn) for column in table.columns.values()):
+            files: list[str] = []
+            with contextlib.suppress(PlanError):  # a file that is still to come is looked at when it is opened
+                files = self.files()
+            self.check_headers(table, files)
+
+    @staticmethod
+    def check_headers(table: Table, files: list[str]) -> None:
+        """Refuse files that do not all hold the schema's columns, in the same types, and arrays in the right shape."""
+        kinds = []
+        for file in files:
+            kinds.append(_kinds(file, table))
+            for name, column in table.columns.items():
+                wrong = arrow_misfit(column, kinds[-1][name]) if isinstance(column, TensorColumn) else None
+                if wrong is not None:
+                    raise PlanError(f"column {name!r} of table {table.name!r} does not fit the schema: {wrong}")
+        if any(each != kinds[0] for each in kinds):
+            raise PlanError(f"the files of table {table.name!r} do not have the same types in the schema's columns")
+
     @staticmethod
     def scan(files: list[str]) -> str:
         listed = ", ".join(map(literal, files))
@@ -132,8 +159,24 @@ class DuckDBTable(Source):
     def file(self) -> str:
         return _file(self.path)
 
+    def check(self, table: Table) -> None:
+        no_arrays(table, "a DuckDB file")
+
     def scan(self, attached: str, name: str) -> str:
         return f"{quoted(attached)}.main.{quoted(self.table or name)}"
+
+
+def _kinds(file: str, table: Table) -> dict[str, Any]:
+    """Arrow's types of the schema's columns, out of a file's header."""
+    parquet, header = needed("pyarrow.parquet"), None
+    with contextlib.suppress(Exception):
+        header = parquet.read_schema(file)
+    if header is None:
+        raise PlanError(f"a file of table {table.name!r} cannot be read as Parquet")
+    for name in table.columns:
+        if header.names.count(name) != 1:
+            raise PlanError(f"the data of table {table.name!r} has no column {name!r}, which the schema names")
+    return {name: header.field(name).type for name in table.columns}
 
 
 def _file(path: str | Path) -> str:

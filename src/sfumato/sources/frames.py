@@ -14,12 +14,13 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from .. import checks
+from .. import checks, tensors
 from ..errors import DataError, PlanError
 from ..rows import Rows, Series
 from ..schema import Column, Table
 from ..units import Unit
 from .base import Source, needed
+from .examples import check_shapes
 
 _MAKERS = {"pyarrow": ("Table", "RecordBatch"), "pandas": ("DataFrame",), "polars": ("DataFrame",)}
 _PLAIN = "biufM"  # numpy kinds that the engine takes as they are
@@ -51,12 +52,14 @@ class Frame(Source):
         return list(given.schema.names if type(given).__module__.startswith("pyarrow") else given.columns)
 
     def check(self, table: Table) -> None:
-        """Refuse a table whose columns are not all here; compares names only."""
+        """Refuse a table whose columns are not all here, or are of another shape; compares names and shapes only."""
         have = self.names()
         for column in table.columns:
             if have.count(column) != 1:
                 count = "no column" if column not in have else "several columns"
                 raise PlanError(f"the data of table {table.name!r} has {count} {column!r}")
+        if type(self.columns) is dict or is_frame(self.columns):  # another mapping may read when it is asked
+            check_shapes(table, self.columns)
 
     def arrow(self, table: Table, names: list[str]) -> Any:
         """The schema's columns under these names, as an Arrow table that the engine can read to the end."""
@@ -68,6 +71,7 @@ class Frame(Source):
 
 
 def _column(column: Column, given: Any) -> Any:
+    given = tensors.plain(given)
     plain = _plain(given)
     return _cleaned(column, given) if plain is None else plain
 

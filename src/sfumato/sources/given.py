@@ -8,11 +8,13 @@ from typing import Any
 
 from .. import checks
 from .base import Source
+from .examples import Examples, is_examples
 from .files import Csv, DuckDBTable, Parquet
 from .frames import Frame, is_frame
 
 _ALLOWED = (
-    "a path that ends in .csv, .tsv, .parquet or .duckdb, an Arrow table, a pandas or polars frame, or columns by name"
+    "a path that ends in .csv, .tsv, .parquet or .duckdb, an Arrow table, a pandas or polars frame, columns by name, "
+    "or a map-style data set"
 )
 
 
@@ -33,4 +35,6 @@ def source(given: Any) -> Source:
         raise checks.refuse("source", str(given), _ALLOWED)
     if isinstance(given, Mapping) or is_frame(given):
         return Frame(given)
+    if is_examples(given):
+        return Examples(given)
     raise checks.refuse("source", type(given), _ALLOWED)  # the type alone: anything else may be data

@@ -8,14 +8,17 @@ import tempfile
 import threading
 import weakref
 from collections.abc import Mapping, Sequence
+from dataclasses import replace
+from functools import partial
 from pathlib import Path
 from types import MappingProxyType
 from typing import TYPE_CHECKING, Any
 
 from .. import checks
 from ..errors import DataError, PlanError, SfumatoError, guarded
-from ..schema import Table
+from ..schema import Table, TensorColumn
 from .base import Connection, Source, literal, needed, quoted
+from .examples import Examples
 from .files import Csv, DuckDBTable, Parquet
 from .frames import Frame
 from .reading import enumeration, reading
@@ -57,6 +60,7 @@ def connect(
         raise PlanError(f"the session keeps names such as {taken[0]!r} to itself: call the table something else")
     for table, _ in tables.values():
         _no_twins(table.columns, f"columns of table {table.name!r}")
+    tables = {name: _flat(table, each) for name, (table, each) in tables.items()}
     engine = needed("duckdb")
     folder = tempfile.mkdtemp(prefix="sfumato-", dir=temp)
     try:
@@ -65,6 +69,16 @@ def connect(
     except BaseException:
         shutil.rmtree(folder, ignore_errors=True)
         raise
+
+
+def _flat(table: Table, source: Source) -> tuple[Table, Source]:
+    """The table without its tensor columns, which no engine holds. A data set of records becomes a frame."""
+    flat = {name: column for name, column in table.columns.items() if not isinstance(column, TensorColumn)}
+    if not flat:
+        raise PlanError(f"table {table.name!r} has tensor columns alone, and SQL reads none of them")
+    if isinstance(source, Examples):
+        source = Frame(guarded(partial(source.columns, table)))
+    return table if len(flat) == len(table.columns) else replace(table, columns=flat), source
 
 
 def engine_settings(

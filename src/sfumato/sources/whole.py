@@ -4,8 +4,10 @@ from __future__ import annotations
 
 from typing import Any
 
-from ..schema import Table
+from ..schema import Table, TensorColumn
 from .base import Source, needed
+from .examples import Examples
+from .files import Parquet
 from .frames import Frame
 from .session import connect
 
@@ -14,6 +16,10 @@ def columns_of(table: Table, source: Source) -> Any:
     """The columns of a table by name: a frame as it is, a file as the engine reads it."""
     if isinstance(source, Frame):
         return source.columns
+    if isinstance(source, Examples):
+        return source.columns(table)
+    if isinstance(source, Parquet) and any(isinstance(column, TensorColumn) for column in table.columns.values()):
+        return _arrow(table, source)
     exp = needed("sqlglot").exp
     opened = connect({table.name: (table, source)})
     try:
@@ -21,3 +27,12 @@ def columns_of(table: Table, source: Source) -> Any:
         return opened.run(exp.select(*names).from_(exp.to_table(table.name)))
     finally:
         opened.close()
+
+
+def _arrow(table: Table, source: Parquet) -> Any:
+    """The files as Arrow holds them, arrays in their shapes: the engine would make lists of them. What a cell means is
+    left to `sfumato.rows`, as with any Arrow table."""
+    parquet, names, files = needed("pyarrow.parquet"), list(table.columns), source.files()
+    source.check_headers(table, files)
+    parts = [parquet.ParquetFile(file).read(columns=names).select(names) for file in files]
+    return needed("pyarrow").concat_tables([part.replace_schema_metadata(None) for part in parts])

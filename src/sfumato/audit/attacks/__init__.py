@@ -20,6 +20,7 @@ __all__ = ["ATTACKS", "CONTROLS", "TITLES", "CouldNotRunError", "Verdict", "atta
 TITLES = {
     "F1": "the lowest bits of float noise (Mironov 2012)",
     "F2": "the precision of an answer tells its size (Haney et al. 2022)",
+    "F3": "the lowest bits of a noisy gradient (Jin et al. 2022)",
     "F4": "the time that a draw takes (Jin et al. 2022)",
     "F5": "noise that repeats after a fork or a copy",
     "V1": "sparse vectors that tell too much (Lyu, Su, Li 2017)",
@@ -38,6 +39,8 @@ TITLES = {
     "B1": "the same question a thousand times",
     "R1": "everybody's bit from many counts (Dinur, Nissim 2003)",
     "R2": "the difference of two counts",
+    "T1": "shuffled batches sold as Poisson samples (Chua et al. 2024)",
+    "T2": "a gradient that counts for more than the clip norm",
 }
 
 
@@ -53,9 +56,24 @@ def _sql(file: str, name: str, effort: Mapping[str, Any] | None = None, **plante
     return run
 
 
+def _learn(file: str, name: str, **effort: Any) -> Callable[[], Verdict]:
+    """An attack on training; torch is imported when it runs."""
+
+    def run() -> Verdict:
+        try:
+            module = importlib.import_module(f".{file}", __name__)
+        except ImportError:
+            raise CouldNotRunError("attacks on training need PyTorch: pip install 'sfumato[learn]'") from None
+        verdict: Verdict = getattr(module, name)(**effort)
+        return verdict
+
+    return run
+
+
 ATTACKS: dict[str, Callable[[], Verdict]] = {
     "F1": float_bits.attack,
     "F2": precision.attack,
+    "F3": _learn("training_noise", "attack"),
     "F4": timing.attack,
     "F5": forked.attack,
     "V1": variants.attack,
@@ -74,12 +92,15 @@ ATTACKS: dict[str, Callable[[], Verdict]] = {
     "B1": _sql("sql_budget", "repeating"),
     "R1": _sql("sql_budget", "reconstruction"),
     "R2": _sql("sql_budget", "differencing"),
+    "T1": _learn("training_sampling", "attack"),
+    "T2": _learn("training", "attack"),
 }
 
 # With less effort. Chances of a false alarm are as they were: the bounds hold for any number of runs.
 _QUICK: dict[str, Callable[[], Verdict]] = {
     "F1": lambda: float_bits.attack(releases=20_000),
     "F2": lambda: precision.attack(releases=20_000),
+    "F3": _learn("training_noise", "attack", releases=20_000),
     "F4": lambda: timing.attack(draws=1_000),
     "F5": lambda: forked.attack(children=8, spawned=1),
     "V1": lambda: variants.attack(trials=40_000),
@@ -93,11 +114,13 @@ _QUICK: dict[str, Callable[[], Verdict]] = {
     "Q4": _sql("sql_units", "attack", {"heavy": 100}),
     "B1": _sql("sql_budget", "repeating", {"repeats": 50}),
     "R1": _sql("sql_budget", "reconstruction", {"people": 64, "queries": 192}),
+    "T1": _learn("training_sampling", "attack", batches=2_000),
 }
 
 CONTROLS: dict[str, Callable[[], Verdict]] = {
     "F1": lambda: float_bits.attack(targets.TEXTBOOK),
     "F2": lambda: precision.attack(targets.TEXTBOOK),
+    "F3": _learn("training_noise", "attack", noise="fast"),
     "F4": lambda: timing.attack({"geometric by a loop": timing.looping_geometric}),
     "F5": lambda: forked.attack(forked.copied()),
     "V1": variants.control,
@@ -116,6 +139,8 @@ CONTROLS: dict[str, Callable[[], Verdict]] = {
     "B1": _sql("sql_budget", "forgetful"),
     "R1": _sql("sql_budget", "nobody_adds_up"),
     "R2": _sql("sql_budget", "one_charge"),
+    "T1": _learn("training_sampling", "control"),
+    "T2": _learn("training", "control"),
 }
 
 

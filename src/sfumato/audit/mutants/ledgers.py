@@ -7,17 +7,21 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from contextlib import contextmanager
+from dataclasses import replace
+from fractions import Fraction
 from typing import Any
 
 from ... import record
+from ...accounting.filters import Charge, HeldSteps
 from ...errors import ReceiptError
+from ...events import Repeat
 from ...ledger.ledger import Ledger
 from ...ledger.policy.policy import Policy
 from ...ledger.stores.base import Account, Book, Store
 from ...ledger.stores.sqlite import SQLiteStore
 from ...ledger.stores.sqlite_book import SQLiteBook
 from ...ledger.tree import payers
-from ...plan import Plan, Receipt
+from ...plan import Plan, Receipt, Steps
 
 
 class ReadThenInsert(SQLiteStore):
@@ -133,3 +137,46 @@ class SecondDraw(Ledger):
             super().settle(receipt, outcome, answer)
         except ReceiptError:
             return
+
+
+class ForgetsSteps(Ledger):
+    """Takes work that goes on for work that begins: every restart has all steps before it, and draws noise again for
+    what was paid once."""
+
+    def open(self, receipt: Receipt) -> None:
+        super().open(receipt)
+        with self._store.writing() as book:
+            for account in (book.account(name) for name in receipt.accounts):
+                if account is not None and isinstance(hold := account.held.get(receipt.id), HeldSteps):
+                    fresh = {**account.held, receipt.id: replace(hold, taken=0, counted=False)}
+                    book.put_account(replace(account, held=fresh))
+
+
+class EndlessSteps(Ledger):
+    """Draws steps for as long as anybody asks: what was held is only where it begins."""
+
+    def draw_steps(self, receipt: Receipt, steps: int) -> Steps:
+        with self._store.writing() as book:
+            for account in (book.account(name) for name in receipt.accounts):
+                if account is not None and isinstance(hold := account.held.get(receipt.id), HeldSteps):
+                    times = max(hold.event.times, hold.taken + steps)
+                    longer = replace(hold, event=Repeat(hold.event.event, times))
+                    book.put_account(replace(account, held={**account.held, receipt.id: longer}))
+        return super().draw_steps(receipt, steps)
+
+
+class FirstStepFree(Ledger):
+    """Charges members that price plans nothing for steps, the first ones neither: the tight price of the whole is
+    never paid."""
+
+    def _charges(self, book: Book, paying: dict[str, Account], *args: Any, **named: Any) -> Any:
+        charged, after = super()._charges(book, paying, *args, **named)
+        if named.get("drawing") is None:
+            return charged, after
+        for name, account in paying.items():
+            assert account.filter is not None
+            pairs = zip(account.filter.open, charged[name].prices, strict=True)
+            free = Charge(tuple((Fraction(0), Fraction(0)) if m.by_plan else price for m, price in pairs))
+            charged[name] = free
+            after[name] = replace(after[name], filter=account.filter.after(free))
+        return charged, after

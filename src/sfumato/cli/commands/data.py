@@ -175,7 +175,7 @@ def schema(
     json: Json = False,
     debug: Debug = False,
 ) -> None:
-    """The JSON Schema of sfumato.yaml, of plan.yaml, or of what --json prints; without a name, the list."""
+    """The JSON Schema of sfumato.yaml, plan.yaml, training files, or of what --json prints; without a name, a list."""
 
     def work() -> Outcome:
         from ..work.schemas import published

@@ -109,7 +109,7 @@ def answered(
         assert release.receipt is not None
         entry = ledger.entry(release.receipt.id)
         after = {name: ledger.used(name) for name in path}
-        body = _document(project, plan, release, asked, _receipt(release.receipt, entry))
+        body = _document(project, plan, release, asked, receipt_document(release.receipt, entry))
         in_part = entry is not None and entry.kind == "part"
         body.free = in_part or (entry is not None and entry.number <= head)
         changes = {name: (before[name], after[name]) for name in path}
@@ -165,7 +165,8 @@ def _interrupted(ledger: Ledger, plan: Sql, head: int) -> CommandError:
     )
 
 
-def _receipt(receipt: Receipt, entry: Entry | None) -> ReceiptDocument:
+def receipt_document(receipt: Receipt, entry: Entry | None) -> ReceiptDocument:
+    """A receipt, with its entry in the ledger."""
     return ReceiptDocument(
         id=receipt.id,
         entry=None if entry is None else entry.number,

@@ -18,7 +18,7 @@ from ..problems import CommandError, meant
 from ..screen import facts
 from ..telling import Outcome
 
-_FILES = {"project": "sfumato.yaml", "plan": "plan.yaml, a list of releases"}
+_FILES = {"project": "sfumato.yaml", "plan": "plan.yaml, a list of releases", "training": "a training file"}
 
 
 class SchemasDocument(Document):
@@ -69,6 +69,10 @@ def documents() -> dict[str, type[Document]]:
 def file_schema(name: str) -> dict[str, Any]:
     if name == "project":
         return dict(projects.json_schema())
+    if name == "training":
+        from ...project.training import json_schema as of_training
+
+        return dict(of_training())
     from ...project.plans import json_schema
 
     return dict(json_schema())

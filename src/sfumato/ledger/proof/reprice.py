@@ -13,7 +13,7 @@ from fractions import Fraction
 from functools import lru_cache
 
 from ... import kinds, record
-from ...accounting.filters import Charge, Filter, Member
+from ...accounting.filters import Charge, Filter, Member, Priced
 from ...accounting.members import Price, plan_epsilon
 from ...errors import BudgetError, SfumatoError, UnsupportedEventError
 from ...events import Event
@@ -23,7 +23,7 @@ from ..policy.policy import Policy, kinds_within
 from ..stores.base import Account
 from .state import Entry, EntryError
 
-Past = tuple[Event, Fraction]
+Past = tuple[Priced, Fraction]
 
 _QUERY = '"plan-sql/'
 
@@ -68,10 +68,16 @@ class Reprice:
         told = entry["receipt"].event, entry["delta"]
         known = _event(entry["plan"])
         self.unread += known is None and _QUERY in entry["plan"]
-        if (known or told) != told:
+        if known is None:
+            return
+        if known[:2] != told:
             raise EntryError("its event is not that of its plan")
+        if known[2] != "exact" and entry["receipt"].grade == "exact":
+            raise EntryError("its plan's noise is not exact, and its receipt says that it is")
+        if (known[3] is None) == entry["receipt"].by_steps and entry["kind"] == "hold":
+            raise EntryError("it holds room for steps, and its plan has none, or the other way round")
 
-    def charge(self, entry: Entry, account: Account, event: Event, delta: Fraction) -> None:
+    def charge(self, entry: Entry, account: Account, event: Priced, delta: Fraction) -> None:
         assert account.filter is not None
         told: Charge = entry["charged"][account.name]
         if told.shape is not None:
@@ -80,6 +86,9 @@ class Reprice:
         now = [member.charge(event, delta) for member in members]
         if len(now) != len(told.prices):
             raise EntryError("what it charges is not the price of its event")
+        if entry["kind"] == "draw":  # which may close members that price plans, and what is closed bounds nothing
+            pairs = zip(members, now, told.prices, strict=True)
+            now = [None if member.by_plan and paid is None else price for member, price, paid in pairs]
         if not all(map(_near, told.prices, now)):
             if entry["library"] == LIBRARY:
                 raise EntryError("what it charges is not the price of its event")
@@ -160,11 +169,12 @@ def _kind(member: Member) -> tuple[object, object]:
 
 
 @lru_cache(maxsize=4096)
-def _event(text: str) -> Past | None:
-    """The event and delta of a plan; None for one whose text cannot be made a plan again (a function in a field)."""
+def _event(text: str) -> tuple[Event, Fraction, str, int | None] | None:
+    """Event, delta, grade and steps of a plan; None for one whose text cannot be made a plan again (a function in a
+    field)."""
     kinds.load(queries=_QUERY in text)
     try:
         plan = record.parse(text.encode())
     except SfumatoError:
         return None
-    return (plan.event, plan.delta) if isinstance(plan, Plan) else None
+    return (plan.event, plan.delta, plan.grade, plan.steps) if isinstance(plan, Plan) else None

@@ -1,4 +1,4 @@
-"""The rules of receipts: each is written once, opened once and settled once."""
+"""The rules of receipts: each is written once, opened once (by steps: again until it is settled) and settled once."""
 
 from __future__ import annotations
 
@@ -40,7 +40,8 @@ def _from_their_own(state: State, who: str, receipt: Receipt, read: set[str]) ->
 def open_(state: State, entry: Entry) -> None:
     settled = state.settled(entry["receipt"])
     _no_list(settled)
-    if settled.state not in ("spent", "held"):
+    again = settled.state == "opened" and settled.receipt.by_steps  # each step that reads the data has its own draw
+    if settled.state not in ("spent", "held") and not again:
         raise EntryError("its receipt was opened before")
     state.receipts[settled.receipt.id] = settled._replace(state="opened")
 
@@ -56,6 +57,9 @@ def settle(state: State, entry: Entry) -> None:
     early = settled.state in ("spent", "held") and outcome != "failed"
     if outcome not in ("answered", "failed") or settled.state in ("answered", "failed") or early:
         raise EntryError("a receipt is settled once, and answered only after it was opened")
+    by_steps = settled.receipt.by_steps
+    if by_steps and any(settled.receipt.id in state.account(name).held for name in settled.receipt.accounts):
+        raise EntryError("it settles work for which room is still held")
     state.receipts[settled.receipt.id] = settled._replace(state=outcome, answer=entry["answer"])
     if outcome == "failed":
         for name in settled.receipt.accounts:

@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import replace
 from fractions import Fraction
+from typing import Any
 
-from ...accounting.filters import Charge, Filter, Hold
-from ...events import Event
+from ...accounting.filters import Block, Charge, Filter, HeldSteps, Hold, Priced
+from ...events import Repeat
 from ...plan import Receipt
 from ..policy.approvals import Act
 from .rules_accounts import limited_above
@@ -36,12 +38,16 @@ def spend(state: State, entry: Entry) -> None:
     state.receipts[receipt.id] = Settled(receipt, "spent", entry["key"])
 
 
-def _charge(state: State, entry: Entry, receipt: Receipt, event: Event, delta: Fraction) -> None:
+def _charge(
+    state: State, entry: Entry, receipt: Receipt, priced: Priced | Mapping[str, Block], delta: Fraction
+) -> None:
+    """What every account is charged for an event, or each for its own account of the same steps."""
     charged, after = entry["charged"], []
     if set(charged) != set(receipt.accounts):
         raise EntryError("it does not charge the accounts that it names")
     for name in receipt.accounts:
         account, charge = state.account(name), charged[name]
+        event = priced[name] if isinstance(priced, Mapping) else priced
         if account.closed or account.filter is None or not isinstance(charge, Charge):
             raise EntryError("it charges an account that is closed, or charges nothing")
         if account.parent is not None and not limited_above(state, account) <= set(receipt.accounts):
@@ -58,6 +64,9 @@ def _charge(state: State, entry: Entry, receipt: Receipt, event: Event, delta: F
 def hold(state: State, entry: Entry) -> None:
     """Room on every account that pays, and above."""
     receipt, delta, shapes = _paying(state, entry), entry["delta"], entry["shapes"]
+    if receipt.loop not in ("trusted loop", "steps", "trusted steps"):
+        raise EntryError("room is held for a loop, or for steps")
+    room = _room(receipt, delta)
     for name in receipt.accounts:
         account = state.account(name)
         shape = shapes.get(name, account.filter)
@@ -70,9 +79,16 @@ def hold(state: State, entry: Entry) -> None:
                 raise EntryError("only the first work on an account chooses its members")
             if state.prices is not None:
                 state.prices.shape(entry, account, shape)
-        held = {**account.held, receipt.id: Hold(receipt.event, delta)}
-        state.put(replace(account, filter=shape, held=held))
+        state.put(replace(account, filter=shape, held={**account.held, receipt.id: room}))
     state.receipts[receipt.id] = Settled(receipt, "held", entry["key"])
+
+
+def _room(receipt: Receipt, delta: Fraction) -> Hold | HeldSteps:
+    if not receipt.by_steps:
+        return Hold(receipt.event, delta)
+    if not isinstance(receipt.event, Repeat):
+        raise EntryError("it holds steps, and its event is not one of equal steps")
+    return HeldSteps(receipt.event, delta)
 
 
 def draw(state: State, entry: Entry) -> None:
@@ -80,10 +96,41 @@ def draw(state: State, entry: Entry) -> None:
     receipt = settled.receipt
     if settled.state != "opened" or any(receipt.id not in state.account(name).held for name in receipt.accounts):
         raise EntryError("nothing was held under its receipt")
+    if receipt.by_steps:
+        _draw_steps(state, entry, receipt)
+        return
+    if "before" in entry:  # readers would take it for steps
+        raise EntryError("it counts steps, and its receipt holds none")
     _charge(state, entry, receipt, event, delta)
     for name in receipt.accounts:
         account = state.account(name)
-        drawn = account.held[receipt.id].after(event, delta)
+        hold: Any = account.held[receipt.id]
+        drawn = hold.after(event, delta)
+        state.put(replace(account, held={**account.held, receipt.id: drawn}))
+
+
+def _draw_steps(state: State, entry: Entry, receipt: Receipt) -> None:
+    """The same step as was held, no more of them than are left, charged as the steps that they are."""
+    event, whole = entry["event"], receipt.event
+    assert isinstance(whole, Repeat)
+    if type(event) is not Repeat or event.event != whole.event:
+        raise EntryError("it draws other steps than those that were held")
+    blocks: dict[str, Block] = {}
+    for name in receipt.accounts:
+        held: Any = state.account(name).held[receipt.id]
+        if entry["before"] != held.taken or type(entry["before"]) is not int or entry["delta"] != held.delta:
+            raise EntryError("it does not go on where the steps before it ended")
+        if event.times > held.left:
+            raise EntryError("it draws more steps than were held")
+        blocks[name] = held.block(event.times)
+    _charge(state, entry, receipt, blocks, entry["delta"])
+    for name in receipt.accounts:
+        account = state.account(name)
+        assert account.filter is not None
+        # Whoever adds up plans and is still open after the first steps has counted the failures of all of them.
+        by_plan = any(member.by_plan for member in account.filter.open)
+        steps: Any = account.held[receipt.id]
+        drawn = steps.after(blocks[name], by_plan)
         state.put(replace(account, held={**account.held, receipt.id: drawn}))
 
 

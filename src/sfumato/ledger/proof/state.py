@@ -6,7 +6,7 @@ from dataclasses import dataclass, field
 from fractions import Fraction
 from typing import Any, NamedTuple, Protocol
 
-from ...accounting.filters import Filter
+from ...accounting.filters import Filter, Priced
 from ...events import Event
 from ...plan import Receipt
 from ..policy.policy import Policy
@@ -40,7 +40,7 @@ class Prices(Protocol):
 
     def birth(self, entry: Entry, filter_: Filter) -> None: ...
 
-    def charge(self, entry: Entry, account: Account, event: Event, delta: Fraction) -> None: ...
+    def charge(self, entry: Entry, account: Account, event: Priced, delta: Fraction) -> None: ...
 
     def limit(self, entry: Entry, account: Account, after: Filter) -> None: ...
 

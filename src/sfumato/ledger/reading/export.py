@@ -47,6 +47,7 @@ _RELEASES = {
     "library": "text", "grade": "text", "randomness": "text", "loop": "text", "event": "json", "epsilon": "text",
     "epsilon_float": "float", "delta": "text", "delta_float": "float", "variant": "text", "native": "json",
     "adaptivity": "text", "accounts": "list", "charged": "json", "before": "json", "after": "json", "draws": "int",
+    "steps": "int",
     "part_of": "int", "key": "text", "approvals": "json", "state": "text", "opened": "time", "settled": "time",
     "answer": "text",
 }  # fmt: skip

@@ -160,7 +160,7 @@ def _more(path: list[Account], policy: Policy | None, what: str, plan: Plan[Any]
         asked = policy.asked(
             accounts=tuple(each.name for each in path if each.filter is not None),
             plan=kinds_within(text_of(plan)),
-            grade=policy.grades[0],
+            grade=policy.grades[0] if plan.grade == "exact" else plan.grade,
             epsilon=price_of(plan),
             delta=plan.delta,
             purpose="a forecast",

@@ -78,6 +78,7 @@ def _rules(found: Findings) -> list[AccountRule]:
 
 def _noise(found: Findings) -> str:
     noise = "exact noise on a grid" if set(found.grades) == {"exact"} else "noise of the grades told above"
+    noise += " (float grade: secure_noise = false)" if "float" in found.grades else ""
     return f"{noise}; paid before data is opened"
 
 

@@ -11,6 +11,7 @@ from dataclasses import dataclass, field
 from datetime import datetime, timedelta
 from typing import Any, NamedTuple
 
+from ... import record
 from ...accounting.members import Member
 from ...errors import UnsupportedEventError
 from ..stores.base import Account, Book, Store
@@ -42,7 +43,7 @@ class _Window:
     opened: dict[str, datetime]
     latest: datetime
     backwards: bool = False
-    holds: dict[str, tuple[str, ...]] = field(default_factory=dict)
+    holds: dict[str, tuple[tuple[str, ...], Any]] = field(default_factory=dict)
 
 
 def rate_of(store: Store, path: list[Account], since: datetime, now: datetime) -> Rate:
@@ -91,10 +92,11 @@ def _take(store: Store, window: _Window, entry: dict[str, Any]) -> None:
     if kind in ("spend", "hold") and isinstance(receipt, dict):
         accounts, event = tuple(receipt.get("accounts") or ()), receipt.get("event")
         if kind == "hold":
-            window.holds[str(receipt.get("id"))] = accounts
+            window.holds[str(receipt.get("id"))] = accounts, event
             return
-    elif kind == "draw":
-        accounts, event = _drawn_on(store, str(receipt), window.holds), entry.get("event")
+    elif kind == "draw" and not entry.get("before"):  # later steps of a work come with its first ones
+        accounts, whole = _drawn_on(store, str(receipt), window.holds)
+        event = entry.get("event") if entry.get("before") is None else whole
     else:
         return
     past = (json.dumps(event, sort_keys=True), json.dumps(entry.get("delta")))
@@ -103,11 +105,12 @@ def _take(store: Store, window: _Window, entry: dict[str, Any]) -> None:
             window.raw[name][past] += 1
 
 
-def _drawn_on(store: Store, receipt: str, holds: dict[str, tuple[str, ...]]) -> tuple[str, ...]:
+def _drawn_on(store: Store, receipt: str, holds: dict[str, tuple[tuple[str, ...], Any]]) -> tuple[tuple[str, ...], Any]:
+    """Who pays for what is drawn, and the event that is held, as bare JSON."""
     if receipt not in holds:
         with store.reading() as book:
             filed = book.filed(receipt)
-        holds[receipt] = () if filed is None else filed.receipt.accounts
+        holds[receipt] = ((), None) if filed is None else (filed.receipt.accounts, record.encode(filed.receipt.event))
     return holds[receipt]
 
 

@@ -30,7 +30,10 @@ from .plans import contribution_bounds, parameters, steps
 from .variants import at_own_delta, proven
 
 ADAPTIVITY = "filter, adaptively chosen"
-_RANDOMNESS = {"exact": "AES-256-CTR keyed by the operating system (the library's only source of this grade)"}
+_RANDOMNESS = {
+    "exact": "AES-256-CTR keyed by the operating system (the library's only source of this grade)",
+    "float": "a fast generator in floating point, not of cryptographic strength (secure_noise = false)",
+}
 _UNDER_WAY = 10_000  # rows kept back for their ends; beyond, the oldest spend is given as it stands
 _ENDS = ("answered", "failed")
 
@@ -46,6 +49,7 @@ class Released:
     before, after  what each account had spent in all when it was paid, and after it (of a hold: after its last draw)
     variant        what is proven of the event, and `native` its parameter there
     epsilon        its price at its own delta, as priced today; of a part, what it would cost alone
+    draws, steps   of a hold: how often something was drawn; of work in steps, how many of them
     part_of        of a part, the number of the entry that paid for it: `charged` is empty here, and full there
     state          "spent" or "held", "opened", "answered" or "failed"; a list is "in parts"
     """
@@ -81,6 +85,7 @@ class Released:
     before: Totals
     after: Totals
     draws: int = 0
+    steps: int | None = None
     part_of: int | None = None
     key: str | None = None
     approvals: tuple[Any, ...] | None = None
@@ -275,6 +280,7 @@ def _drawn(told: Mapping[str, Any], row: Released | None, course: Course, store:
     return replace(
         row,
         draws=row.draws + 1,
+        steps=row.steps if told.get("before") is None else (row.steps or 0) + getattr(event, "times", 0),
         charged={name: _sum(row.charged.get(name, ()), prices) for name, prices in charged.items()},
         after=course.gauges(tuple(charged)),
     )

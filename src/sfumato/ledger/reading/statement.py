@@ -63,6 +63,7 @@ class Statement:
     beside     figures that are not the guarantee, each with its label
     allocated  the limits of the accounts below (of a folder: those in it), added up; they may be more than this one's:
                this one's holds
+    inexact    releases whose noise is of float grade: for them the guarantee assumes what floats only come near to
     lifetime   for a data set in blocks: what all blocks together have come to, for one unit
     """
 
@@ -88,6 +89,7 @@ class Statement:
     overcommitted: bool | None
     blocks: tuple[Under, ...]
     lifetime: tuple[Standing, ...]
+    inexact: int = 0
 
     @property
     def protects(self) -> str | None:
@@ -106,7 +108,16 @@ class Statement:
         protects = self.protects or "a unit that the first release will fix"
         lowered = self.limit is not None and self.limit != self.largest
         later = f" The limit was lowered to {self.limit} later." if lowered else ""
-        return f"{what}{kind} for {protects}.{later}"
+        return f"{what}{kind} for {protects}.{later}{self._grades}"
+
+    @property
+    def _grades(self) -> str:
+        if not self.inexact:
+            return ""
+        return (
+            f" Of its releases {self.inexact} had noise of float grade (secure_noise = false): for them this holds as "
+            "far as a fast generator and floating-point numbers stand for true noise."
+        )
 
     def as_dict(self) -> dict[str, Any]:
         """JSON: exact numbers as text, with floats beside them."""
@@ -133,6 +144,7 @@ class Statement:
             "overcommitted": self.overcommitted,
             "blocks": [each._asdict() for each in self.blocks],
             "lifetime": [_standing(each) for each in self.lifetime],
+            "inexact_releases": self.inexact,
         }
 
     def __str__(self) -> str:
@@ -188,6 +200,7 @@ def stated(store: Store, account: str, tallied: Callable[[int], Tally], delta: A
         overcommitted=over,
         blocks=tuple(map(_under, blocks)),
         lifetime=standing if blocks else (),
+        inexact=past.inexact,
     )
 
 

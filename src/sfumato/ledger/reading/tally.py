@@ -43,6 +43,7 @@ class Tally:
     unread: int = 0  # charges that this version of sfumato cannot read
     lists: int = 0  # charges that paid for a list of releases
     parts: int = 0  # releases that were paid with such a list
+    inexact: int = 0  # releases whose noise is not of grade "exact"
 
     @property
     def releases(self) -> int:
@@ -56,27 +57,33 @@ class Tallying:
     def __init__(self, account: str) -> None:
         self._account = account
         self._raw: Counter[tuple[str, str]] = Counter()
-        self._drawing: set[str] = set()  # holds under way that are paid on this account
-        self._lists = self._parts = 0
+        self._drawing: dict[str, tuple[str, str]] = {}  # holds under way that are paid on this account
+        self._lists = self._parts = self._inexact = 0
 
     def take(self, told: Mapping[str, Any]) -> None:
         """One entry, as bare JSON."""
         kind = told.get("kind")
+        if kind in ("spend", "hold", "part") and _of(told, "loop") != LIST and _paid(told, self._account):
+            self._inexact += _of(told, "grade") != "exact"
         if kind == "hold" and _paid(told, self._account):
-            self._drawing.add(str(_of(told, "id")))
+            self._drawing[str(_of(told, "id"))] = _key(_of(told, "event")), _key(told.get("delta"))
         elif kind == "spend" and _paid(told, self._account):
             self._raw[_key(_of(told, "event")), _key(told.get("delta"))] += 1
             self._lists += _of(told, "loop") == LIST
         elif kind == "part" and _paid(told, self._account):
             self._parts += 1
-        elif kind == "draw" and str(told.get("receipt")) in self._drawing:
-            self._raw[_key(told.get("event")), _key(told.get("delta"))] += 1
+        elif kind == "draw" and (whole := self._drawing.get(str(told.get("receipt")))) is not None:
+            before = told.get("before")
+            if before is None:
+                self._raw[_key(told.get("event")), _key(told.get("delta"))] += 1
+            elif before == 0:  # steps: one release, fixed in advance, however many of them are drawn in the end
+                self._raw[whole] += 1
         elif kind in ("close", "settle"):
-            self._drawing.discard(str(told.get("receipt")))
+            self._drawing.pop(str(told.get("receipt")), None)
 
     def found(self) -> Tally:
         events = events_of(self._raw)
-        return Tally(events, self._raw.total() - events.total(), self._lists, self._parts)
+        return Tally(events, self._raw.total() - events.total(), self._lists, self._parts, self._inexact)
 
 
 def tally(store: Store, account: str, *, last: int | None = None) -> Tally:

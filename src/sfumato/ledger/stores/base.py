@@ -14,7 +14,7 @@ from dataclasses import dataclass, field
 from fractions import Fraction
 from typing import Any, NamedTuple, Protocol
 
-from ...accounting.filters import Budget, Filter, Hold
+from ...accounting.filters import Budget, Filter, HeldSteps, Hold
 from ...errors import RecordError
 from ...plan import Receipt
 from ...record import canonical, moved, parse, record
@@ -40,7 +40,7 @@ class Account:
     unit: Unit | None = None
     promised: Budget | None = None
     granted: tuple[str, ...] = ()
-    held: Mapping[str, Hold] = field(default_factory=dict)
+    held: Mapping[str, Hold | HeldSteps] = field(default_factory=dict)
     failures: int = 0
     closed: bool = False
 

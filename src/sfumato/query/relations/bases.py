@@ -7,7 +7,7 @@ from dataclasses import replace
 
 from sqlglot import exp
 
-from ...schema import Schema, Table
+from ...schema import Schema, Table, TensorColumn
 from ...units import Unit
 from ..expressions import trees
 from ..kinds import Kind, of_column
@@ -32,6 +32,8 @@ def _base(name: str, table: Table, unit: Unit) -> Relation:
     kinds: dict[str, Kind] = {}
     shown: list[exp.Expression] = []
     for each, column in table.columns.items():
+        if isinstance(column, TensorColumn):
+            continue  # no engine holds arrays: to SQL there is no such column
         if each.startswith("_"):
             continue  # such names are ours; the unit may still be called so, since it is carried as UNIT
         if each.lower() in kinds:

@@ -1,0 +1,272 @@
+"""Per-record clipping in one backward pass (book-keeping, Bu et al. 2022), for the model as it is.
+
+    forward      the user's own model, untouched
+    backward     only as far as the values that parameters made: no weight gradient is computed
+    norms        of each record's gradient, layer by layer, from what the graph kept; rounded up
+    weights      c_i, so that every record's part is at most C, float errors included
+    sum          one product for each layer, with c_i on its rows
+
+Claim: let a batch have fixed slots, and let one of its micro-batches differ between two runs in one slot, which holds a
+record in one and a placeholder of weight 0 in the other. Then the two sums differ by at most C (1 + eta) in L2, as
+floats.
+
+Proof sketch. A record's inputs a and gradients g at every use are float numbers that depend on that record, its slot,
+the parameters and the shapes alone: kernels do the same operations in the same order whatever the other rows hold. So
+let v_i be the record's gradient as the exact function of these floats. sizes() gives N_i >= |v_i|, by the bounds of
+arithmetic.py, and e_i, a bound of the float error that its rows can cause in the sum for weight 1. As c_i <= C / N_i,
+the exact sums differ by at most C. As c_i <= h C / e_i, the computed sum is off by at most m h C, m being the slots of
+a micro-batch; twice that for both runs is eta C with h = eta / (2 m). c_i itself is a float, whatever its own rounding:
+it is rounded down, and the bounds hold for the value that is used.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import AbstractContextManager, nullcontext
+from dataclasses import replace
+from functools import partial
+from typing import Any
+
+import torch
+from torch.autograd.graph import GradientEdge
+
+from ..errors import PlanError
+from . import graph, recurrent
+from .clipping import Clipping, coefficients
+from .passes import Pass as Pass
+from .rules import Block, Known, Rule, Use, anything, both, keep, looked, rule, sent_back
+from .survey import Survey, Tensors, survey
+
+Loss = Callable[[Any, torch.Tensor], torch.Tensor]
+_OTHER_STEPS = "the model computed something else than for made-up records: its steps depend on the data"
+_OTHER_SHAPE = "a value has another shape than for made-up records: shapes must not depend on the data"
+_NO_CALLS = recurrent.Recording()
+FEW = 3  # made-up records, on which the model is looked at
+ETA = 1 / 64  # the share of the clip norm that is set aside for float errors
+
+
+class Engine:
+    """Clipped sums of a model's gradients.
+
+    loss      from the model's output and the target to one loss for each record
+    examples  made-up (or public) inputs and target, at least one row: shapes and types are taken from them
+    each      rows of one record, which lie one after the other: where the unit is a user, what one user brings
+    cast      for mixed precision: torch.bfloat16 runs the forward pass under autocast
+    """
+
+    def __init__(
+        self,
+        model: torch.nn.Module,
+        loss: Loss,
+        *,
+        examples: tuple[Tensors, torch.Tensor],
+        each: int = 1,
+        cast: torch.dtype | None = None,
+    ) -> None:
+        self.model = model
+        self.names = tuple(name for name, each in model.named_parameters() if each.requires_grad)
+        self.parameters = tuple(each for each in model.parameters() if each.requires_grad)
+        if not self.parameters:
+            raise PlanError("the model has no trainable parameter: set requires_grad=True on what shall be learnt")
+        self._loss = loss
+        self._examples = examples
+        self._each = each
+        self._cast = cast
+        self._recurs = any(isinstance(each, torch.nn.RNNBase) for each in model.modules())
+        self._surveyed: Survey | None = None
+
+    def losses(self, inputs: Tensors, target: torch.Tensor) -> torch.Tensor:
+        """One loss for each row."""
+        with self._precision():
+            made = self._loss(self.model(*inputs), target)
+        if not isinstance(made, torch.Tensor) or made.dim() == 0 or len(made) != len(target):
+            raise PlanError(
+                "the loss must give one number for each record: use reduction='none' (a mean over the batch would mix "
+                "records)"
+            )
+        return made.flatten(1).mean(1) if made.dim() > 1 else made
+
+    def tiled(self, records: int) -> tuple[Tensors, torch.Tensor]:
+        """So many made-up records, from those that there are."""
+        inputs, target = self._examples
+        index = torch.arange(records * self._each) % len(target)
+        return tuple(each[index] for each in inputs), target[index]
+
+    def survey(self, records: int) -> Survey:
+        """Where parameters are used in a batch of so many records: worked out once, on a few made-up ones."""
+        if self._surveyed is None:
+            few = 1 if records == 1 else FEW
+            inputs, target = self.tiled(few)
+            with recurrent.recorded(self.model):
+                known = survey(self.losses, inputs, target, self.parameters, self._each)
+            with recurrent.recorded(self.model) as calls:
+                losses = self.losses(inputs, target)
+            known = replace(known, whole=self._pass(losses, None, calls, replace(known, whole=True)).general)
+            if records == 1:
+                return known
+            self._surveyed = known
+        return self._surveyed if records == self._surveyed.records else self._surveyed.scaled(records)
+
+    def backward(self, inputs: Tensors, target: torch.Tensor, weights: torch.Tensor | None = None) -> Pass:
+        """The one forward and backward pass. Weights are 1 for a row that counts, and 0 for a placeholder."""
+        if len(target) == self._each:  # one record alone makes another graph: some steps do nothing to it
+            made_up, label = self.tiled(1)
+            inputs = tuple(torch.cat(pair) for pair in zip(inputs, made_up, strict=True))
+            each = torch.ones(len(target)) if weights is None else weights
+            done = self.backward(inputs, torch.cat([target, label]), torch.cat([each, torch.zeros_like(each)]))
+            return done.without_last()
+        if len(target):
+            self.survey(len(target) // self._each)  # first: it needs a forward pass of its own
+        with recurrent.recorded(self.model) if self._recurs else nullcontext(_NO_CALLS) as calls:
+            losses = self.losses(inputs, target)
+        return self.backward_from(losses, weights, calls)
+
+    def backward_from(self, losses: torch.Tensor, weights: torch.Tensor | None, calls: Any) -> Pass:
+        """The backward pass from losses that somebody's own loop computed, under `recurrent.recorded`."""
+        if not len(losses):
+            return Pass([None] * len(self.parameters), 0)
+        return self._pass(losses, weights, calls, self.survey(len(losses) // self._each))
+
+    def sums(
+        self, inputs: Tensors, target: torch.Tensor, weights: torch.Tensor | None = None, *, clipping: Clipping,
+        norm: float | None = None, eta: float = ETA,
+    ) -> list[torch.Tensor]:  # fmt: skip
+        """The clipped sum of one micro-batch, a tensor for each trainable parameter."""
+        done = self.backward(inputs, target, weights)
+        return self.summed(done, weights, clipping=clipping, norm=norm, eta=eta)[0]
+
+    def summed(
+        self, done: Pass, weights: torch.Tensor | None, *, clipping: Clipping, norm: float | None, eta: float
+    ) -> tuple[list[torch.Tensor], torch.Tensor]:
+        """The clipped sum, and the records' norms."""
+        if not done.records or all(each is None for each in done.rules):
+            return [torch.zeros_like(each) for each in self.parameters], torch.zeros(done.records)
+        groups = clipping.groups(self.names)
+        most = float(clipping.norm) if norm is None else norm
+        with torch.no_grad():
+            each, norms = coefficients(clipping, most, done.sizes(), groups, eta)
+            if weights is not None:
+                each = [one * weights for one in each]
+            totals = done.totals([each[group] for group in groups])
+            return [
+                torch.zeros_like(parameter) if total is None else total
+                for parameter, total in zip(self.parameters, totals, strict=True)
+            ], norms
+
+    def _pass(self, losses: torch.Tensor, weights: torch.Tensor | None, calls: Any, known: Survey) -> Pass:
+        found = graph.nodes(losses)
+        if graph.names(found) != known.names:
+            raise PlanError(_OTHER_STEPS)
+        made = Pass([], known.records)
+        uses: list[list[Rule]] = [[] for _ in self.parameters]
+        later: list[tuple[int, torch.Tensor]] = []  # what needs the graph whole
+
+        def arrived(place: int, gradients: Sequence[torch.Tensor | None]) -> None:
+            if gradients[0] is None:
+                return
+            if place in known.unclear or gradients[0].shape != known.shapes[place]:
+                raise PlanError(
+                    _OTHER_SHAPE if place not in known.unclear
+                    else f"made-up records give no gradient at {graph.spoken(found[place].name())}, so how records lie "
+                    "there cannot be measured: give examples that do, or put the batch first there"
+                )  # fmt: skip
+            for leaf, each in self._found(found[place], place, gradients[0], known):
+                if each is None:
+                    later.append((place, gradients[0]))
+                    return
+                uses[leaf].append(each)
+
+        # A use is worked on as soon as its gradient is there, and then let go. Autograd runs a node only on the way to
+        # what it is asked for: so it is asked for the last uses, and tells of the others as it passes.
+        calls_too = {place for place in known.uses if recurrent.is_call(found[place])}
+        hooks = [
+            found[place].register_prehook(partial(arrived, place))
+            for place in known.uses
+            if place not in known.last and place not in calls_too
+        ]
+        last = [place for place in known.last if place not in calls_too]
+        seed = torch.ones_like(losses) if weights is None else weights.to(losses.dtype)
+        try:
+            got = torch.autograd.grad(
+                losses,
+                [*(GradientEdge(found[place], 0) for place in last), *calls.handles],
+                seed,
+                retain_graph=known.whole,
+                allow_unused=True,
+            )
+        finally:
+            for hook in hooks:
+                hook.remove()  # they hold the graph that holds them
+        with torch.no_grad():
+            for place, g in zip(last, got, strict=False):
+                arrived(place, (g,))
+            for place in calls_too:
+                if not found[place].uses.ran:
+                    continue  # the losses do not depend on it
+                for operand in known.uses[place]:
+                    special = recurrent.rule(found[place], operand.slot, known.layouts[place], known.records)
+                    if operand.path == "made":
+                        made.general = True
+                        for leaf, each in self._behind(found[place], operand, special.each()):
+                            uses[leaf].append(each)
+                    else:
+                        uses[operand.leaves[0]].append(self._as_leaf(special, found[place], operand))
+            for place, g in later:
+                made.general = True
+                for leaf, each in self._sent(found[place], place, g, known):
+                    uses[leaf].append(each)
+            made.rules = [both(each) if each else None for each in uses]
+        return made
+
+    def _found(self, node: Any, place: int, g: torch.Tensor, known: Survey) -> list[tuple[int, Rule | None]]:
+        """The gradients of the parameters that one node uses; None where the graph is needed for them."""
+        kept = keep(node)
+        found: list[tuple[int, Rule | None]] = []
+        for operand in known.uses[place]:
+            use = self._use(node, operand, kept, g, known)
+            special = None if operand.path == "made" else rule(use)
+            if special is None:
+                return [(operand.leaves[0], None)]
+            found.append((operand.leaves[0], self._as_leaf(special, node, operand)))
+        return found
+
+    def _use(self, node: Any, operand: graph.Operand, kept: Any, g: torch.Tensor, known: Survey) -> Use:
+        layout, saved = known.layouts[operand.node], known.saved[operand.node]
+        return Use(node, kept, operand.slot, operand.turned, operand.shape, g, layout, known.records, saved)
+
+    def _as_leaf(self, found: Rule, node: Any, operand: graph.Operand) -> Rule:
+        """From the gradient of what a path made to that of the parameter."""
+        shape = tuple(self.parameters[operand.leaves[0]].shape)
+        if operand.path == "rows":
+            return Block({(operand.start, operand.start + operand.shape[0]): found}, shape)
+        if operand.path == "viewed":
+            return Known(found.each().reshape(-1, *shape))
+        if operand.path == "looked":
+            child = graph.past_casts(node.next_functions[operand.slot])[0]
+            each = found.each()
+            ids = child._saved_indices.reshape(1, -1).expand(len(each), -1)
+            return looked(ids, child._saved_padding_idx, each.reshape(*ids.shape, -1), shape[0])
+        return found
+
+    def _sent(self, node: Any, place: int, g: torch.Tensor, known: Survey) -> Iterator[tuple[int, Rule]]:
+        """The same for any operation, by the graph."""
+        kept = keep(node)
+        for operand in known.uses[place]:
+            use = self._use(node, operand, kept, g, known)
+            special = rule(use)
+            if operand.path != "made":
+                found = Known(anything(use)) if special is None else special
+                yield operand.leaves[0], self._as_leaf(found, node, operand)
+                continue
+            yield from self._behind(node, operand, anything(use) if special is None else special.each())
+
+    def _behind(self, node: Any, operand: graph.Operand, each: torch.Tensor) -> Iterator[tuple[int, Rule]]:
+        """From the gradients of something made of parameters to theirs."""
+        start = GradientEdge(*node.next_functions[operand.slot])
+        for leaf in operand.leaves:
+            yield leaf, Known(sent_back(start, self.parameters[leaf], each))
+
+    def _precision(self) -> AbstractContextManager[Any]:
+        if self._cast is not None:
+            return torch.autocast("cpu", self._cast)
+        return torch.autocast("cpu", enabled=False) if torch.is_autocast_enabled("cpu") else nullcontext()
