@@ -61,11 +61,10 @@ class Features:
     def check(self, table: Table) -> None:
         """Refuse a table whose columns cannot be read so."""
         read = {name: table.column(name) for name in self.columns}
-        arrays = [name for name, column in read.items() if isinstance(column, TensorColumn)]
+        arrays = {name: column for name, column in read.items() if isinstance(column, TensorColumn)}
+        array = next(iter(arrays), "")
         if arrays and len(read) > 1:
-            raise PlanError(
-                f"the tensor column {arrays[0]!r} stands alone: give the other columns Features of their own"
-            )
+            raise PlanError(f"the tensor column {array!r} stands alone: give the other columns Features of their own")
         if keys := [name for name, column in read.items() if column.type == "key"]:
             raise PlanError(
                 f"column {keys[0]!r} is a key, which means nothing but who it is: leave it out of the features"
@@ -77,9 +76,9 @@ class Features:
                 "indicators are for columns of single values: a record without its array counts for nothing"
             )
         if arrays and self.scale is not None:
-            sides = read[arrays[0]].shape  # type: ignore[attr-defined]
+            sides = arrays[array].shape
             if any(isinstance(part, tuple) and len(part) != sides[0] for part in self.scale):
-                raise PlanError(f"scale needs one number, or {sides[0]}: one for each channel of {arrays[0]!r}")
+                raise PlanError(f"scale needs one number, or {sides[0]}: one for each channel of {array!r}")
 
     def shape(self, table: Table) -> tuple[int, ...]:
         """The shape of one record."""

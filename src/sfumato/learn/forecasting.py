@@ -17,7 +17,7 @@ import torch
 from .. import checks
 from ..noise import Noise, SecureBits
 from .blurring import Sum
-from .chance import apart
+from .chance import apart, normal, seeded
 from .sizing import kept_bytes
 from .whole import whole_sums
 
@@ -100,7 +100,7 @@ def _blur(plan: SGD, noise: Noise) -> None:
     if plan.noise == "exact":
         noise.draw(plan.blur.law(float(plan.clip.norm)), plan.blur.parameters)
     else:
-        torch.normal(0.0, 1.0, (plan.blur.parameters,), generator=torch.Generator())
+        normal(torch.empty(plan.blur.parameters), 1.0, seeded(0))
 
 
 def _update(plan: SGD, engine: Engine) -> tuple[float, int]:

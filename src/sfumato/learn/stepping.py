@@ -13,7 +13,7 @@ from ..errors import PlanError
 from ..noise import Noise
 from ..rows import Rows
 from .blurring import Drawn, Sum
-from .chance import fast
+from .chance import fast, normal
 from .clipping import Adaptive
 from .datasets import Encoded
 from .engine import Pass
@@ -157,11 +157,9 @@ class Batch:
             drawn = stepper._noise.draw(law, blur.parameters) if coming is None else coming.result()
             out = self._sum.released(drawn, divisor)
         else:
+            assert stepper._fast is not None
             sums = self._floats or [torch.zeros_like(each) for each in stepper.engine.parameters]
-            out = [
-                (each + torch.normal(0.0, deviation, each.shape, generator=stepper._fast)).div_(divisor)
-                for each in sums
-            ]
+            out = [(each + normal(each, deviation, stepper._fast)).div_(divisor) for each in sums]
         if plan.count is not None:
             noisy = self._halves + int(stepper._noise.draw(blur.count_law, 1)[0])
             stepper.unclipped = noisy / (2 * divisor) + 0.5

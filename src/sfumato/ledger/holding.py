@@ -13,7 +13,7 @@ from typing import Any
 
 from .. import checks, record
 from ..accounting.filters import HeldSteps, Hold, Priced
-from ..errors import ArgumentError, BudgetError, PlanError, ReceiptError
+from ..errors import BudgetError, PlanError, ReceiptError
 from ..events import Event, Repeat
 from ..plan import Plan, Receipt, Steps
 from .charging import Charging, Names, text_of
@@ -155,10 +155,8 @@ def room_of(plan: Plan[Any]) -> Hold | HeldSteps:
     checks.instance(plan, Plan, "plan", "a plan, such as sf.mechanisms.Laplace(...)")
     if plan.steps is None:
         return Hold(plan.event, plan.delta)
-    try:
-        held = HeldSteps(plan.event, plan.delta)  # type: ignore[arg-type]
-    except ArgumentError:
-        held = None
+    event = plan.event
+    held = HeldSteps(event, plan.delta) if type(event) is Repeat else None
     if held is None or held.event.times != plan.steps:
         raise PlanError("a plan with steps has an event of as many equal ones: events.Repeat(step, steps)")
     return held

@@ -57,11 +57,10 @@ def both(rules: Sequence[Rule]) -> Rule:
     looked = [each for each in rules if isinstance(each, Embedding)]
     multiplied = [each for each in rules if isinstance(each, Affine)]
     if len(looked) + len(multiplied) == len(rules):
-        one = _joined_looks(looked) if looked else None
-        two = _joined_products(multiplied) if multiplied else None
-        if one is not None and two is not None:
-            return Tied(one, two)
-        return one or two  # type: ignore[return-value]
+        if not multiplied:
+            return _joined_looks(looked)
+        product = _joined_products(multiplied)
+        return Tied(_joined_looks(looked), product) if looked else product
     return _summed(rules)
 
 
