@@ -14,7 +14,7 @@ from hypothesis import strategies as st
 
 from sfumato import learn
 from sfumato.errors import ArgumentError, PlanError
-from sfumato.learn.clipping import Clipping, coefficients
+from sfumato.learn.clipping import Adaptive, Automatic, Clipping, Flat, PerLayer, coefficients
 from sfumato.learn.rules import Sizes
 from sfumato.record import canonical, parse
 from tests.learn.tiny import Recording, columns, plan_for, rows_of, stepped, trained
@@ -163,3 +163,15 @@ def test_unclipped_records_may_be_counted_for_any_rule() -> None:
     raw = trained(plan, rows_of(columns(400), plan, 400), Recording())
     assert len(raw["unclipped"]) == 3 and all(abs(each - 1) < 0.6 for each in raw["unclipped"])
     assert trained(plan_for(), rows_of(columns(8), plan_for()), Recording())["unclipped"] == []
+
+
+@pytest.mark.parametrize("clipping", [Flat(norm=2), Automatic(norm=2), PerLayer(norm=2), Adaptive(norm=2)])
+def test_no_record_may_cause_more_float_error_than_its_share(clipping: Clipping) -> None:
+    """The noise leaves room for eta C in all, half of it for each of two neighbours, shared by the records."""
+    records, eta = 4, 1 / 64
+    squares = torch.tensor([1e-6, 1.0, 1e6, 4.0], dtype=torch.float64)
+    doubts = torch.tensor([1e-6, 1e-2, 1e4, 0.0], dtype=torch.float64)
+    weights, _ = coefficients(clipping, 2.0, [Sizes(squares, doubts)], (0,), eta)
+    errors = weights[0].double() * doubts.sqrt()
+    assert (errors <= eta / (2 * records) * 2.0).all()
+    assert (weights[0].double() * squares.sqrt() <= 2.0).all() and float(weights[0][3]) > 0.49
