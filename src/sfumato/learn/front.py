@@ -102,6 +102,7 @@ def sgd(
     passes = -(-drawn.slots // sized.micro)
     at_once = max(2, -(-drawn.slots // passes))  # equal passes, with hardly a free slot more than it takes
     seats = drawn if isinstance(drawn, Fixed) else replace(drawn, room=passes * at_once)
+    seats.step(events.Gaussian(multiplier=1, relation=data.unit.change))  # refuses units that it cannot draw
     counted = _counted(rule, count, seats)
     if multiplier is None:
 
