@@ -5,7 +5,7 @@ BIN := $(VENV)/bin
 READY := $(VENV)/.ready
 
 .DEFAULT_GOAL := help
-.PHONY: help demo tools test test-all lint docs docs-serve bench bench-setup clean
+.PHONY: help demo tools test test-all fuzz lint docs docs-serve bench bench-setup clean
 
 # What some tests use besides Python: strace kills workers at a system call, faketime moves their clocks.
 TOOLS := strace faketime
@@ -38,6 +38,13 @@ test: $(READY) tools  ## the tests (a few minutes on two cores)
 test-all: $(READY) tools lint  ## all tests: slow, statistical and soak tests too
 	SFUMATO_EXAMPLES=fresh $(BIN)/python -m pytest -n 2 -m "slow or not slow"
 
+# Steered by coverage where atheris can be installed, otherwise at random. make fuzz TARGET=sql MINUTES=15
+MINUTES ?= 1
+TARGET ?= all
+fuzz: $(READY)  ## search for inputs that are not taken as they should be, MINUTES=1 for each target
+	@$(BIN)/python -m pip install --quiet --constraint constraints.txt --editable '.[fuzz]' || echo "atheris cannot be installed here"
+	$(BIN)/python -m tests.fuzz.run $(TARGET) --minutes $(MINUTES)
+
 lint: $(READY)  ## ruff and strict mypy
 	$(BIN)/ruff check .
 	$(BIN)/ruff format --check .
@@ -60,6 +67,9 @@ bench: $(READY) bench-setup  ## the benchmarks, side by side with the peers
 	$(BIN)/python -m bench.ledger
 	$(BIN)/python -m bench.query
 	$(BIN)/python -m bench.learn
+	$(BIN)/python -m bench.audit
+	$(BIN)/python -m bench.audit_power
+	$(BIN)/python -m bench.audit_models
 	$(BIN)/python -m bench.migration
 
 clean:  ## remove what the other commands made

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 from ._version import VERSION
 
 if TYPE_CHECKING:
-    from . import bounds, events, learn, mechanisms, schema, strategies
+    from . import audit, bounds, events, learn, mechanisms, schema, strategies
     from .accounting.calibrate import calibrate
     from .accounting.compare import compare
     from .accounting.filters import Budget
@@ -37,6 +37,7 @@ __all__ = [
     "Schema",
     "Tidy",
     "Unit",
+    "audit",
     "bounds",
     "calibrate",
     "compare",

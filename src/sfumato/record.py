@@ -392,7 +392,7 @@ def parse(text: bytes | str, expected: type[T] | None = None) -> Any:
         return decode(json.loads(text, parse_constant=_refuse_constant), expected)
     except RecordError:
         raise
-    except (ValueError, RecursionError) as problem:
+    except (TypeError, ValueError, RecursionError) as problem:  # a damaged page gives no text at all
         raise RecordError("not JSON that was written here") from problem
 
 

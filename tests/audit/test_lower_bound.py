@@ -12,7 +12,7 @@ from scipy import special, stats
 
 from sfumato import Unit, bounds, schema
 from sfumato.accounting import gdp
-from sfumato.audit import lower_bound
+from sfumato.audit import counting, losses, telling
 from sfumato.audit.neighbours import extremes, made, oddities, pairs, table_for
 from sfumato.laws import DiscreteLaplace, Geometric, RoundedGaussian, RoundedLaplace
 from sfumato.mechanisms import Laplace
@@ -24,7 +24,7 @@ from sfumato.rows import Rows
 @pytest.mark.parametrize("alpha", [0.05, 1e-8])
 def test_clopper_pearson_by_its_definition(hits: int, trials: int, alpha: float) -> None:
     """At the lower bound p, seeing so many hits or more has probability alpha exactly; and the other way round."""
-    low, high = (float(f(hits, trials, alpha)) for f in (lower_bound.at_least, lower_bound.at_most))
+    low, high = (float(f(hits, trials, alpha)) for f in (counting.at_least, counting.at_most))
     assert 0 <= low <= hits / trials <= high <= 1
     assert low == 0 if hits == 0 else stats.binom.sf(hits - 1, trials, low) == pytest.approx(alpha, rel=1e-6)
     assert high == 1 if hits == trials else stats.binom.cdf(hits, trials, high) == pytest.approx(alpha, rel=1e-6)
@@ -32,15 +32,15 @@ def test_clopper_pearson_by_its_definition(hits: int, trials: int, alpha: float)
 
 @pytest.mark.parametrize(("runs", "most"), [(100, 3.28), (1_000, 5.60), (10_000, 7.90), (100_000, 10.21)])
 def test_a_perfect_attack_proves_no_more_than_its_runs_allow(runs: int, most: float) -> None:
-    assert lower_bound.epsilon_lower_bound(runs, runs, 0, runs) == pytest.approx(most, abs=0.005)
+    assert counting.epsilon_lower_bound(runs, runs, 0, runs) == pytest.approx(most, abs=0.005)
 
 
 def test_a_bound_shows_nothing_below_delta() -> None:
-    assert lower_bound.epsilon_lower_bound(500, 1_000, 500, 1_000) == 0
-    assert lower_bound.epsilon_lower_bound(900, 1_000, 100, 1_000, delta=0.9) == 0
-    some = lower_bound.epsilon_lower_bound(900, 1_000, 100, 1_000)
-    assert 0 < lower_bound.epsilon_lower_bound(900, 1_000, 100, 1_000, delta=0.1) < some < math.log(9)
-    assert lower_bound.epsilon_lower_bound(900, 1_000, 100, 1_000, confidence=1 - 1e-6) < some
+    assert counting.epsilon_lower_bound(500, 1_000, 500, 1_000) == 0
+    assert counting.epsilon_lower_bound(900, 1_000, 100, 1_000, delta=0.9) == 0
+    some = counting.epsilon_lower_bound(900, 1_000, 100, 1_000)
+    assert 0 < counting.epsilon_lower_bound(900, 1_000, 100, 1_000, delta=0.1) < some < math.log(9)
+    assert counting.epsilon_lower_bound(900, 1_000, 100, 1_000, confidence=1 - 1e-6) < some
 
 
 def _laplace(shift: float, scale: float, count: int, seed: int, width: int = 1) -> np.ndarray:
@@ -52,7 +52,7 @@ def _laplace(shift: float, scale: float, count: int, seed: int, width: int = 1) 
 def test_honest_noise_is_not_accused() -> None:
     for seed in range(20):
         one, other = _laplace(100, 100, 2_000, 2 * seed), _laplace(0, 100, 2_000, 2 * seed + 1)
-        assert not lower_bound.audit(one, other, claims={0.0: 1.0}, false_alarm=1e-3).broken
+        assert not telling.most_telling(one, other, claims={0.0: 1.0}, false_alarm=1e-3).broken
 
 
 def test_false_alarms_are_rarer_than_promised() -> None:
@@ -60,14 +60,14 @@ def test_false_alarms_are_rarer_than_promised() -> None:
     alarms = 0
     for seed in range(120):
         one, other = _laplace(100, 100, 120, 2 * seed), _laplace(0, 100, 120, 2 * seed + 1)
-        alarms += lower_bound.audit(one, other, claims={0.0: 1.0}, false_alarm=0.2).broken
+        alarms += telling.most_telling(one, other, claims={0.0: 1.0}, false_alarm=0.2).broken
     assert alarms <= 24 + 4 * math.sqrt(120 * 0.2 * 0.8)
 
 
 def test_half_the_noise_is_caught_every_time() -> None:
     for seed in range(10):
         one, other = _laplace(100, 50, 4_000, 2 * seed), _laplace(0, 50, 4_000, 2 * seed + 1)
-        finding = lower_bound.audit(one, other, claims={0.0: 1.0}, false_alarm=1e-6)
+        finding = telling.most_telling(one, other, claims={0.0: 1.0}, false_alarm=1e-6)
         assert finding.broken
         assert 1 < finding.epsilon <= 2
         assert "above" in str(finding)
@@ -82,9 +82,9 @@ def test_the_whole_curve_is_compared() -> None:
 
     curve = {delta: max(0.0, _epsilon(mu, delta)) for delta in (1e-5, 0.01, 0.05, 0.1, 0.2)}
     one, other = sample(2 * mu * 1_000, 1), sample(0, 2)
-    assert not lower_bound.audit(one, other, claims={1e-5: curve[1e-5]}).broken
-    assert lower_bound.audit(one, other, claims=curve).broken
-    assert not lower_bound.audit(sample(mu * 1_000, 3), other, claims=curve).broken
+    assert not telling.most_telling(one, other, claims={1e-5: curve[1e-5]}).broken
+    assert telling.most_telling(one, other, claims=curve).broken
+    assert not telling.most_telling(sample(mu * 1_000, 3), other, claims=curve).broken
 
 
 def _epsilon(mu: float, delta: float) -> float:
@@ -94,7 +94,7 @@ def _epsilon(mu: float, delta: float) -> float:
 
 def test_noise_shared_between_coordinates_is_caught() -> None:
     shared = [_laplace(0, 300, 3_000, seed) * np.ones((1, 3)) for seed in (1, 2)]
-    finding = lower_bound.audit(shared[0] + np.array([0, 100, 0]), shared[1], claims={0.0: 1.0})
+    finding = telling.most_telling(shared[0] + np.array([0, 100, 0]), shared[1], claims={0.0: 1.0})
     assert finding.broken
     assert finding.epsilon > 3
 
@@ -102,22 +102,22 @@ def test_noise_shared_between_coordinates_is_caught() -> None:
 def test_composition_is_seen_in_the_likelihood_ratio() -> None:
     """Three coordinates of epsilon = 1 each are more than 1 together, though no single one is."""
     one, other = _laplace(100, 100, 4_000, 1, 3), _laplace(0, 100, 4_000, 2, 3)
-    assert lower_bound.audit(one, other, claims={0.0: 1.0}).broken
-    assert not lower_bound.audit(one[:, :1], other[:, :1], claims={0.0: 1.0}).broken
+    assert telling.most_telling(one, other, claims={0.0: 1.0}).broken
+    assert not telling.most_telling(one[:, :1], other[:, :1], claims={0.0: 1.0}).broken
 
 
 def test_texts_and_missing_parts_are_audited_too() -> None:
     mixed = [("a", "b")[i % 10 == 0] for i in range(1_000)], [("b", "a")[i % 10 == 0] for i in range(1_000)]
-    assert lower_bound.audit(*mixed, claims={0.0: 0.5}).broken
+    assert telling.most_telling(*mixed, claims={0.0: 0.5}).broken
     keys = [{"x": 1.0, "y": 2.0}] * 1_000, [{"x": 1.0}] * 1_000
-    assert lower_bound.audit(*keys, claims={0.0: 1.0}).broken
+    assert telling.most_telling(*keys, claims={0.0: 1.0}).broken
     same = [{"x": 1.0}] * 1_000
-    assert lower_bound.audit(same, same, claims={0.0: 1.0}).epsilon == 0
+    assert telling.most_telling(same, same, claims={0.0: 1.0}).epsilon == 0
 
 
 def test_an_audit_needs_samples() -> None:
     with pytest.raises(ValueError, match="two samples"):
-        lower_bound.audit([1.0], [2.0], claims={0.0: 1.0})
+        telling.most_telling([1.0], [2.0], claims={0.0: 1.0})
 
 
 # ---------------------------------------------------------------------------------- from the law
@@ -139,54 +139,54 @@ def _flip(scores: np.ndarray, rate: float) -> np.ndarray:
 @pytest.mark.parametrize("rate", [0.1, 1.0])
 def test_selection_chances(scores: list[int], rate: float) -> None:
     values = np.array(scores, dtype=np.float64)
-    flip = lower_bound.selection_chances(values, rate, "exponential")
+    flip = losses.selection_chances(values, rate, "exponential")
     assert flip == pytest.approx(_flip(values, rate), rel=1e-12)
-    assert lower_bound.selection_chances(values, rate, "gumbel") == pytest.approx(special.softmax(rate * values))
+    assert losses.selection_chances(values, rate, "gumbel") == pytest.approx(special.softmax(rate * values))
 
 
 def test_selection_chances_of_many_still_sum_to_one() -> None:
     scores = np.arange(100.0)
-    assert lower_bound.selection_chances(scores, 0.3, "exponential").sum() == pytest.approx(1, abs=1e-12)
+    assert losses.selection_chances(scores, 0.3, "exponential").sum() == pytest.approx(1, abs=1e-12)
 
 
 @pytest.mark.parametrize("law", [RoundedLaplace(100.0), DiscreteLaplace(100.0), RoundedLaplace(2.0**30)])
 @pytest.mark.parametrize("shift", [1, 7, 100, 60_000])
 def test_laplace_loses_the_shift_over_the_scale(law: RoundedLaplace | DiscreteLaplace, shift: int) -> None:
-    assert lower_bound.pure_loss(law, [shift]) == pytest.approx(shift / law.scale, rel=1e-6)
-    assert lower_bound.pure_loss(law, [shift, 0, -shift]) == pytest.approx(2 * shift / law.scale, rel=1e-6)
+    assert losses.pure_loss(law, [shift]) == pytest.approx(shift / law.scale, rel=1e-6)
+    assert losses.pure_loss(law, [shift, 0, -shift]) == pytest.approx(2 * shift / law.scale, rel=1e-6)
 
 
 def test_one_sided_noise_loses_everything() -> None:
-    assert lower_bound.pure_loss(Geometric(10.0), [1]) == math.inf
-    assert lower_bound.pure_loss(Geometric(10.0), [0]) == 0
+    assert losses.pure_loss(Geometric(10.0), [1]) == math.inf
+    assert losses.pure_loss(Geometric(10.0), [0]) == 0
 
 
 @pytest.mark.parametrize("sigma", [1_000.0, 2.0**30])
 def test_gaussian_follows_its_curve(sigma: float) -> None:
     law, epsilons = RoundedGaussian(sigma), [0.0, 0.5, 1.0, 2.0]
     curve = [gdp.delta(1.0, epsilon) for epsilon in epsilons]
-    exactly = lower_bound.curve_loss(law, [round(sigma)], epsilons)
+    exactly = losses.curve_loss(law, [round(sigma)], epsilons)
     assert exactly == pytest.approx(curve, rel=1e-4)
     assert all(a <= b * (1 + 1e-9) for a, b in zip(exactly, curve, strict=True))  # rounding only loses information
-    several = lower_bound.curve_loss(law, [round(0.6 * sigma), -round(0.8 * sigma)], epsilons)
+    several = losses.curve_loss(law, [round(0.6 * sigma), -round(0.8 * sigma)], epsilons)
     assert several == pytest.approx(curve, rel=1e-2)
-    assert lower_bound.curve_loss(law, [0, 0], epsilons) == [0.0] * 4
+    assert losses.curve_loss(law, [0, 0], epsilons) == [0.0] * 4
 
 
 def test_hockey_stick_of_randomized_response() -> None:
     p = math.exp(1) / (1 + math.exp(1))
     one, other = np.array([p, 1 - p]), np.array([1 - p, p])
-    assert lower_bound.hockey_stick(one, other, 1.0) == pytest.approx(0, abs=1e-15)
-    assert lower_bound.hockey_stick(one, other, 0.0) == pytest.approx(2 * p - 1)
-    assert lower_bound.hockey_stick(one, other, 1e4) == 0  # nothing that float64 could show
+    assert losses.hockey_stick(one, other, 1.0) == pytest.approx(0, abs=1e-15)
+    assert losses.hockey_stick(one, other, 0.0) == pytest.approx(2 * p - 1)
+    assert losses.hockey_stick(one, other, 1e4) == 0  # nothing that float64 could show
 
 
 def test_draws_fit_their_law_and_no_other() -> None:
     draws = _laplace(0, 100, 4_000, 1).ravel()
-    gap, allowed = lower_bound.misfit(draws, RoundedLaplace(100.0), 1e-6)
+    gap, allowed = losses.misfit(draws, RoundedLaplace(100.0), 1e-6)
     assert gap < allowed
     for wrong in (RoundedLaplace(50.0), RoundedLaplace(150.0), RoundedGaussian(100.0), Geometric(100.0)):
-        gap, allowed = lower_bound.misfit(draws, wrong, 1e-6)
+        gap, allowed = losses.misfit(draws, wrong, 1e-6)
         assert gap > allowed
 
 

@@ -16,13 +16,13 @@ from pathlib import Path
 from typing import Any
 
 from sfumato import Budget, Curator, Private
+from sfumato.audit.attacks.ledger.releasing import child
 from sfumato.learn import checkpoints
 from sfumato.learn.blurring import Sum
 from sfumato.ledger.ledger import Ledger
 from sfumato.ledger.stores.sqlite import SQLiteStore
 from sfumato.plan import Steps
 from tests.learn.tiny import ROW, columns, plan_for, shape
-from tests.ledger.workers.releasing import child
 
 STEPS = 4
 

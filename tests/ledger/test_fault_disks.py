@@ -19,14 +19,16 @@ from typing import Any
 import pytest
 
 from sfumato import Curator, Private
+from sfumato.audit.attacks.ledger.refused import attempts
+from sfumato.audit.attacks.ledger.releasing import lines, prepare
+from sfumato.audit.attacks.ledger.striking import WORKER, said, strike
 from sfumato.errors import LedgerError
 from sfumato.ledger.ledger import Ledger
 from sfumato.ledger.proof.chain import first_broken
 from sfumato.ledger.stores.sqlite import SQLiteStore
 from tests.helpers import AGES, BY_PATIENT, PATIENTS, Columns, Hooked, hooked, laplace, spent
-from tests.ledger.striking import said, strike
-from tests.ledger.workers.refused import attempts
-from tests.ledger.workers.releasing import check_after, lines, prepare
+from tests.ledger.striking import traced
+from tests.ledger.workers.releasing import check_after
 
 MISSING = "there is no ledger at that path: give the right one, or create=True for a new ledger"
 EMPTY = "the file is empty: restore the ledger, or give create=True for a new one"
@@ -185,7 +187,7 @@ def test_l6_a_store_is_not_carried_into_another_process(folder: Path, monkeypatc
 
 def refused(*folders: Path, limit: int = 0, user: int = 0) -> list[str]:
     """What a process with less rights, or less room, is told."""
-    return said([sys.executable, "-m", "tests.ledger.workers.refused", str(limit), str(user), *map(str, folders)])
+    return said([*WORKER, "refused", str(limit), str(user), "right", *map(str, folders)])
 
 
 def test_l6_a_file_or_folder_that_may_not_be_written(quick: Path) -> None:
@@ -254,6 +256,7 @@ def test_l6_after_any_failed_sync_or_write_the_store_refuses(tmp_path: Path, cal
 
 def failing(folder: Path, call: str, fault: str, numbers: list[int]) -> None:
     """The N-th call fails once, and never again: a store that tried again would seem to work."""
+    traced()
     assert set(strike(folder, call, fault, "failing disk", numbers).values()) == {0}
     broken = 0
     for number in numbers:

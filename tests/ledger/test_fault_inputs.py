@@ -13,7 +13,7 @@ import time
 from collections.abc import Iterator
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from datetime import datetime, timedelta
 from fractions import Fraction
 from pathlib import Path
@@ -22,7 +22,10 @@ from typing import Any, ClassVar
 import pytest
 
 from sfumato import Budget, Curator, Private, Unit, errors, events
-from sfumato.audit.mutants.ledgers import ReadThenInsert
+from sfumato.audit.attacks.ledger.arithmetic import built, constructible
+from sfumato.audit.attacks.ledger.ground import entries_of
+from sfumato.audit.attacks.ledger.racing import both_spend
+from sfumato.audit.mutants.stores import ReadThenInsert
 from sfumato.errors import ArgumentError, BudgetError, DataError, LedgerError, ReceiptError, SfumatoError
 from sfumato.events import Event
 from sfumato.ledger.ledger import Ledger
@@ -31,7 +34,6 @@ from sfumato.ledger.stores.sqlite import SQLiteStore
 from sfumato.plan import Plan
 from sfumato.record import record
 from tests.helpers import AGES, BY_PATIENT, PATIENTS, hooked, laplace, spent
-from tests.ledger.workers.releasing import entries_of
 
 NASTY = [
     "'; DROP TABLE entries; --",
@@ -69,33 +71,6 @@ def curator_of(ledger: Ledger) -> Curator:
 
 
 # L2, L3: two at once
-
-
-def both_spend(path: Path, kind: type[SQLiteStore]) -> int:
-    """Two spenders for one budget. Where a design lets go between reading and writing, both read before one writes."""
-    together = threading.Barrier(2)
-
-    class Meeting(kind):  # type: ignore[valid-type, misc]
-        @contextmanager
-        def reading(self) -> Iterator[Any]:
-            with super().reading() as book:
-                yield book
-            with contextlib.suppress(threading.BrokenBarrierError):
-                together.wait(timeout=60)
-
-    with ledger_in(path, epsilon=1):
-        pass
-
-    def spend(_: int) -> int:
-        with ledger_in(path, Meeting) as ledger:
-            try:
-                ledger.spend(("patients",), laplace(1, BY_PATIENT), data="patients@1", grade="exact", note="")
-                return 1
-            except BudgetError:
-                return 0
-
-    with ThreadPoolExecutor(2) as pool:
-        return sum(pool.map(spend, range(2)))
 
 
 def test_l2_one_of_two_spenders_is_refused_and_read_then_insert_is_caught(tmp_path: Path) -> None:
@@ -312,29 +287,12 @@ def forged(rng: random.Random) -> Any:
             break
     match rng.randrange(6):
         case 0:
-            return _built(events.Sequence, events=(LEAF, event))
+            return built(events.Sequence, events=(LEAF, event))
         case 1:
-            return _built(events.Repeat, event=event, times=2)
+            return built(events.Repeat, event=event, times=2)
         case 2:
             return rng.choice((*NO_NUMBER, events.Laplace, object(), True, Unit(), laplace(1)))
     return event
-
-
-def constructible(good: Event, field: str, value: Any) -> bool:
-    """Nothing at all is allowed in some fields: no delta, say."""
-    try:
-        replace(good, **{field: value})  # type: ignore[type-var]
-    except SfumatoError:
-        return False
-    return True
-
-
-def _built(kind: type[Any], **fields: Any) -> Any:
-    """Without its checks."""
-    made = object.__new__(kind)
-    for name, value in fields.items():
-        object.__setattr__(made, name, value)
-    return made
 
 
 def offered(ledger: Ledger, event: Any, delta: Any, hold: bool) -> bool:

@@ -5,19 +5,18 @@ from __future__ import annotations
 import shutil
 import signal
 import sys
-from collections import Counter
 from fractions import Fraction
 from pathlib import Path
 
 import pytest
 
+from sfumato.audit.attacks.ledger.releasing import PRICE, curator_of, draws, prepare
 from sfumato.errors import ReceiptError
 from sfumato.ledger.ledger import Ledger
 from sfumato.ledger.stores.sqlite import SQLiteStore
 from tests.helpers import spent
 from tests.ledger.striking import said
 from tests.ledger.workers.prepaying import PARTS, STEPS, list_of, work
-from tests.ledger.workers.releasing import PRICE, curator_of, lines, prepare
 
 
 @pytest.fixture(scope="module")
@@ -52,11 +51,11 @@ def test_who_asks_again_with_the_same_keys_goes_on(killed: Path, step: str, tmp_
     assert paid_now(ledger) == (0 if step == "before prepay" else PARTS * PRICE)
     told = []
     for _ in range(2):
-        curator, plans = curator_of(ledger), list_of(place)
-        curator.prepay(plans, key="list")
-        for name, part in plans.parts.items():
+        plans = list_of()
+        curator_of(ledger, place, 0).prepay(plans, key="list")
+        for number, (name, part) in enumerate(plans.parts.items()):
             try:
-                release = curator.release(part, key=f"{name} of list")
+                release = curator_of(ledger, place, number).release(part, key=f"{name} of list")
                 told.append(release.raw)
             except ReceiptError as problem:
                 assert "a new key pays again" in str(problem)
@@ -64,7 +63,7 @@ def test_who_asks_again_with_the_same_keys_goes_on(killed: Path, step: str, tmp_
     assert told[:PARTS] == told[PARTS:], "the same answers, or the same refusal"
     assert [answer is None for answer in told[:PARTS]] == [STEPS[step], False, False]
     assert paid_now(ledger) == PARTS * PRICE, "nothing was paid twice"
-    assert all(times == 1 for times in Counter(lines(place / "draws")).values()), "no part ran twice"
+    assert all(times == 1 for times in draws(place).values()), "no part ran twice"
     assert ledger.verify().ok, ledger.verify()
     ledger.shut()
 
@@ -72,14 +71,14 @@ def test_who_asks_again_with_the_same_keys_goes_on(killed: Path, step: str, tmp_
 @pytest.mark.parametrize("step", STEPS)
 def test_a_part_that_died_pays_again_under_a_new_key(killed: Path, step: str, tmp_path: Path) -> None:
     place, ledger = left(killed, step, tmp_path)
-    curator, plans = curator_of(ledger), list_of(place)
+    curator, plans = curator_of(ledger, place, 0), list_of()
     curator.prepay(plans, key="list")
     before = paid_now(ledger)
     release = curator.release(plans.parts["part0"], key="anew")
     again = step in ("after spend", "before open", "after open", "before settle")
     assert paid_now(ledger) == before + (PRICE if again else 0)
     assert release.receipt is not None and release.receipt.loop == ("plan" if again else "part")
-    assert len(lines(place / "draws")) <= (2 if again else 1), "as many draws as payments"
+    assert sum(draws(place).values()) <= (2 if again else 1), "as many draws as payments"
     assert ledger.verify().ok, ledger.verify()
     ledger.shut()
 
@@ -89,7 +88,7 @@ def test_the_worker_does_its_work(tmp_path: Path) -> None:
     ledger = Ledger(SQLiteStore(place / "ledger"))
     work(place, ledger)
     work(place, ledger)
-    assert paid_now(ledger) == PARTS * PRICE and len(lines(place / "draws")) == PARTS
+    assert paid_now(ledger) == PARTS * PRICE and sum(draws(place).values()) == PARTS
     with pytest.raises(ReceiptError, match="answered already"):
         work(place, ledger, keys=False)
     ledger.shut()

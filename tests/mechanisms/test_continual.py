@@ -14,7 +14,7 @@ import pytest
 
 from sfumato import Budget, Curator, MemoryLedger, Private, Schema, Unit, bounds, events
 from sfumato import mechanisms as m
-from sfumato.audit import lower_bound
+from sfumato.audit import losses
 from sfumato.audit.conformance import check_plan
 from sfumato.audit.neighbours import Pair, pairs
 from sfumato.bounds import Increments, Running
@@ -101,9 +101,9 @@ def test_online_and_offline_are_the_same(plan: m.ContinualCount) -> None:
 def worst(plan: m.ContinualCount, neighbours: list[Pair] | None = None) -> float:
     """The largest share of anything declared or paid for that some pair of neighbours takes."""
     made = list(pairs(plan)) if neighbours is None else neighbours
-    moved = [loss for pair in made for loss in lower_bound.movements(plan.measured, pair)]
+    moved = [loss for pair in made for loss in losses.movements(plan.measured, pair)]
     claims = {float(plan.delta): float(plan.price())}
-    moved += [loss for loss, _ in lower_bound.losses(plan.measured, made, claims)]
+    moved += [loss for loss, _ in losses.of_pairs(plan.measured, made, claims)]
     return max(loss.share for loss in moved)
 
 
@@ -222,7 +222,7 @@ def test_rows_that_meet_paid_for_as_if_they_did_not_are_caught() -> None:
     plan = m.ContinualCount(query=query, rho=0.5)
     wrong = _OneColumn(query=query, strategy=plan.strategy, workload=Prefixes(cells=6), unit=USER)
     noisy = m.Gaussian(query=wrong, rho=0.5)
-    moved = [loss for pair in pairs(plan) for loss in lower_bound.movements(noisy, pair)]
+    moved = [loss for pair in pairs(plan) for loss in losses.movements(noisy, pair)]
     assert any(loss.broken for loss in moved)
 
 

@@ -11,7 +11,7 @@ import pytest
 
 from sfumato import Schema, Unit, bounds, events
 from sfumato.audit.conformance import ConformanceError, check_plan
-from sfumato.audit.lower_bound import pure_loss
+from sfumato.audit.losses import pure_loss
 from sfumato.errors import ArgumentError
 from sfumato.laws import DiscreteLaplace
 from sfumato.mechanisms import Geometric, Laplace

@@ -15,7 +15,7 @@ import pytest
 
 from sfumato import Unit, bounds, events
 from sfumato import mechanisms as m
-from sfumato.audit.lower_bound import pure_loss
+from sfumato.audit.losses import pure_loss
 from sfumato.laws import RoundedGaussian
 from sfumato.strategies import Ranges
 from tests.helpers import seeded

@@ -13,7 +13,7 @@ import pytest
 from sfumato import Unit, bounds, events
 from sfumato import mechanisms as m
 from sfumato.accounting import pure
-from sfumato.audit.lower_bound import pure_loss
+from sfumato.audit.losses import pure_loss
 from sfumato.errors import ArgumentError
 from sfumato.noise import Noise, SeededBits
 from sfumato.plan import Run

@@ -11,7 +11,7 @@ import pytest
 
 from sfumato import Budget, Curator, MemoryLedger, Private, Schema, Unit, bounds, events, reserve
 from sfumato import mechanisms as m
-from sfumato.audit.lower_bound import pure_loss
+from sfumato.audit.losses import pure_loss
 from sfumato.errors import ArgumentError
 from sfumato.noise import Noise, SeededBits
 from sfumato.plan import Run

@@ -12,7 +12,7 @@ import numpy as np
 import pytest
 
 from sfumato import exact
-from sfumato.audit.lower_bound import misfit
+from sfumato.audit.losses import misfit
 from sfumato.errors import ArgumentError
 from sfumato.laws import DiscreteLaplace, RoundedLaplace
 from sfumato.noise import Noise, SeededBits, vectors

@@ -21,7 +21,7 @@ _LONG = {
     f"{name}.md"
     for name in (
         "use-in-ci", "share-a-budget", "choose-epsilon", "choose-bounds", "your-own-file", "join-tables",
-        "count-unknown-keys", "explain-to-a-manager", "train-a-model", "project-file",
+        "count-unknown-keys", "explain-to-a-manager", "train-a-model", "project-file", "command",
     )
 }  # fmt: skip
 """Pages of many commands: slow where the machine is busy. The tutorial and the README run always."""

@@ -28,7 +28,9 @@ def _calls(path: Path, method: str) -> Iterator[int]:
 
 def test_only_the_curator_opens_data() -> None:
     openers = {_name(path) for path in FILES if any(_calls(path, "_open"))}
-    assert openers == OPENERS
+    # A curator that opens before it pays, in a process of its own; and an attack with receipts that must not open.
+    planted = {"audit/mutation/faults/door.py", "audit/attacks/side_doors.py"}
+    assert openers - planted == OPENERS
 
 
 def test_only_the_waist_and_the_audit_run_plans() -> None:

@@ -12,167 +12,29 @@ from importlib import import_module
 from typing import Any
 
 import pytest
-import torch
 
 import sfumato
 from sfumato import (
-    Budget,
-    Private,
-    Unit,
     bounds,
     events,
     learn,
-    partition,
     record,
-    repeat,
-    reserve,
     schema,
-    sequence,
     strategies,
 )
+from sfumato.audit import shipped
 from sfumato.audit.conformance import check_plan
+from sfumato.audit.shipped import REPLACE, ROW, USER, WARDS
 from sfumato.bounds import Bounded
-from sfumato.combine import Partition, Repeat, Reserve, Sequence
 from sfumato.events import Event
-from sfumato.jointly import Joint, joint
 from sfumato.learn.live import Model
 from sfumato.learn.metrics import Judgements
-from sfumato.mechanisms import (
-    MWEM,
-    ContinualCount,
-    ContributionLimit,
-    Exponential,
-    Gaussian,
-    Geometric,
-    L2Noise,
-    Laplace,
-    LInfinityNoise,
-    NoisyMaxWithValue,
-    OptimalKeys,
-    PermuteAndFlip,
-    PrivateBounds,
-    PrivateMultiplicativeWeights,
-    ProposeTestRelease,
-    Quantile,
-    QuantileTree,
-    RandomizedResponse,
-    SmoothMedian,
-    SparseVector,
-    ThresholdKeys,
-    Thresholdout,
-    TopK,
-    WeightedKeys,
-)
 from sfumato.plan import Plan
-from sfumato.query import Limits, Sql, sql
-from sfumato.tidy import Tidy
-
-ROW, REPLACE, USER = Unit(), Unit(change="replace"), Unit("user:id")
-WARDS = ("east", "north", "west")
-COUNT = Laplace(query=bounds.count(ROW), epsilon=0.5)
-
-
-def _body(run: Any) -> float:
-    return float(run.release(COUNT))
 
 
 def _rows(rows: Any) -> int:
     return len(rows)
 
-
-def _off(output: Any, target: Any) -> Any:
-    return (output[:, 0] - target) ** 2
-
-
-def _line() -> torch.nn.Module:
-    model = torch.nn.Linear(1, 1)
-    with torch.no_grad():
-        for each in model.parameters():
-            each.fill_(0.5)
-    return model
-
-
-def _training() -> learn.SGD:
-    """One step of a line through points; their slots in one micro-batch."""
-    table = schema.Schema.of(x=schema.real(-1, 1), y=schema.real(-3, 3), rows=60)
-    data = Private("points", {"x": [], "y": []}, unit=ROW, schema=table)
-    more: dict[str, Any] = {"clip": 1, "multiplier": 1, "delta": 1e-3, "micro": 76}
-    return learn.sgd(_line(), _off, data=data, inputs="x", target="y", rate=0.5, steps=1, **more)
-
-
-VISITS = schema.Schema({
-    "visits": schema.Table({"id": schema.key(), "ward": schema.category(WARDS), "days": schema.real(0, 9)}, unit="id")
-})  # fmt: skip
-
-EXAMPLES: dict[type[Plan[Any]], Callable[[], Plan[Any]]] = {
-    Sql: lambda: sql(
-        "SELECT ward, COUNT(*) AS n, SUM(days) AS total FROM visits GROUP BY ward",
-        VISITS,
-        unit=USER,
-        epsilon=1,
-        delta=1e-6,
-        limits=Limits(rows=2),
-    ),
-    Laplace: lambda: Laplace(query=bounds.clipped_sum("age", 0, 120, USER, per_unit=2), epsilon=1),
-    Gaussian: lambda: Gaussian(query=bounds.histogram("ward", WARDS, REPLACE), epsilon=1, delta=1e-6),
-    Exponential: lambda: Exponential(query=bounds.votes("ward", WARDS, ROW), epsilon=1),
-    PermuteAndFlip: lambda: PermuteAndFlip(query=bounds.votes("ward", WARDS, REPLACE), epsilon=1),
-    RandomizedResponse: lambda: RandomizedResponse(column="ward", categories=WARDS, epsilon=1, protects=REPLACE),
-    SparseVector: lambda: SparseVector(
-        epsilon=1, protects=ROW, threshold=2, questions=((bounds.histogram("ward", WARDS, ROW), 1), bounds.count(ROW))
-    ),
-    Thresholdout: lambda: Thresholdout(
-        threshold=0.1,
-        sensitivity=0.025,
-        count=1,
-        epsilon=1,
-        protects=REPLACE,
-        questions=((bounds.share(bounds.count_where(REPLACE, {"age": (65, None)}), 40), 0.8),),
-    ),
-    SmoothMedian: lambda: SmoothMedian(column="age", lower=0, upper=120, epsilon=1, protects=REPLACE),
-    ProposeTestRelease: lambda: ProposeTestRelease(
-        column="age", lower=0, upper=120, bound=10, epsilon=1, delta=1e-3, protects=REPLACE
-    ),
-    QuantileTree: lambda: QuantileTree(column="age", lower=0, upper=120, epsilon=1, leaves=4, protects=REPLACE),
-    Tidy: lambda: Tidy(plan=Laplace(query=bounds.histogram("ward", WARDS, ROW), epsilon=1), whole=True, total="kept"),
-    Geometric: lambda: Geometric(query=bounds.histogram("ward", WARDS, USER, per_unit=2), epsilon=1),
-    LInfinityNoise: lambda: LInfinityNoise(query=bounds.histogram("ward", WARDS, REPLACE), epsilon=1),
-    L2Noise: lambda: L2Noise(query=bounds.mean("age", 0, 120, USER, per_unit=2), epsilon=1),
-    ContinualCount: lambda: ContinualCount(
-        query=bounds.increments("day", 7, USER, per_unit=2, separation=3), strategy="banded", epsilon=1, delta=1e-6
-    ),
-    TopK: lambda: TopK(query=bounds.votes("ward", WARDS, USER), epsilon=1, k=2),
-    NoisyMaxWithValue: lambda: NoisyMaxWithValue(query=bounds.votes("ward", WARDS, REPLACE), epsilon=1),
-    Quantile: lambda: Quantile(column="age", lower=0, upper=120, q=(0.5, 0.9), epsilon=1, protects=USER, per_unit=2),
-    ContributionLimit: lambda: ContributionLimit(most=6, q=0.9, epsilon=1, protects=USER),
-    PrivateBounds: lambda: PrivateBounds(
-        query=bounds.Powers(column="age", lowest=0, highest=7, unit=REPLACE), epsilon=1, failure=0.01
-    ),
-    OptimalKeys: lambda: OptimalKeys(column="query", protects=USER, epsilon=1, delta=0.02, per_unit=2),
-    ThresholdKeys: lambda: ThresholdKeys(column="query", protects=REPLACE, epsilon=1, delta=0.05),
-    WeightedKeys: lambda: WeightedKeys(
-        column="query", protects=USER, epsilon=1, delta=0.1, per_unit=3, count_epsilon=0.5
-    ),
-    MWEM: lambda: MWEM(
-        query=bounds.histogram("ward", WARDS, ROW), workload=strategies.Prefixes(cells=3), rounds=1, epsilon=2, passes=2
-    ),
-    PrivateMultiplicativeWeights: lambda: PrivateMultiplicativeWeights(
-        query=bounds.histogram("ward", WARDS, ROW),
-        epsilon=2,
-        updates=1,
-        threshold=3,
-        passes=2,
-        questions=((1, 0, 0.5), (1, 1, 0)),
-    ),
-    Sequence: lambda: sequence(rows=COUNT, age=Laplace(query=bounds.mean("age", 0, 120, ROW), epsilon=0.5)),
-    Joint: lambda: joint(
-        {"rows": bounds.count(ROW), "age": bounds.variance("age", 0, 120, ROW)}, accuracy={"rows": 9, "age": 9}, rho=0.1
-    ),
-    Repeat: lambda: repeat(COUNT, 2),
-    Partition: lambda: partition("ward", WARDS[:2], COUNT),
-    Reserve: lambda: reserve(_body, unit=ROW, budget=Budget(epsilon=1)),
-    learn.SGD: _training,
-}
 
 _LEAF = events.Laplace(epsilon=1)
 
@@ -229,7 +91,7 @@ QUERIES: dict[type[Bounded], Bounded] = {
     ),
     Judgements: Judgements(
         unit=ROW,
-        model=Model(_line()),
+        model=Model(shipped.line()),
         inputs=(learn.Features(("x",)),),
         target=learn.Target("on"),
         reads={"x": schema.real(-1, 1), "on": schema.flag()},
@@ -251,9 +113,17 @@ def _ours(parent: type[Any]) -> set[type[Any]]:
     return {cls for cls in kinds if cls.__module__.startswith("sfumato.") and not inspect.isabstract(cls)}
 
 
+EXAMPLES: dict[type[Plan[Any]], Callable[[], Plan[Any]]] = {
+    cls: shipped.PLANS[cls.__name__]
+    for cls in sorted(_ours(Plan), key=lambda cls: cls.__name__)
+    if cls.__name__ in shipped.PLANS
+}
+
+
 def _is_ours(cls: type[Any]) -> bool:
     """Of the package, and not one of its planted bugs, which nothing may register."""
-    return cls.__module__.startswith("sfumato.") and not cls.__module__.startswith("sfumato.audit.mutants")
+    planted = ("sfumato.audit.mutants", "sfumato.audit.attacks", "sfumato.audit.mutation")
+    return cls.__module__.startswith("sfumato.") and not cls.__module__.startswith(planted)
 
 
 def _concrete(parent: type[Any]) -> Iterator[type[Any]]:

@@ -59,6 +59,7 @@ from . import shifts
 Floats = NDArray[np.float64]
 
 _MOST_ATOMS = 1 << 20
+_LONGEST = 1e6  # of a piece that is integrated, in units of loss: a mechanism so wide has next to no noise
 
 
 def _nothing() -> Floats:
@@ -227,6 +228,8 @@ class _Pair:
 
 def _mass(piece: Piece) -> float:
     """The P-mass of a piece, by Gauss-Legendre."""
+    if not (piece.high - piece.low) * max(1.0, piece.steepest) <= _LONGEST:  # also where it is no number
+        raise UnsupportedEventError("so little noise is not priced by privacy loss: price it by Renyi divergence")
     nodes, weights = np.polynomial.legendre.leggauss(16)
     edges = np.linspace(piece.low, piece.high, 2 + int((piece.high - piece.low) * 4 * max(1.0, piece.steepest)))
     half = np.diff(edges)[:, None] / 2

@@ -160,6 +160,8 @@ def _epsilon_bounds(target: float, accuracy: float) -> Bounds:
             found = found.both(inversion.epsilon(parts(tail * target), target))
             if found.upper < math.inf and found.width <= accuracy * max(1.0, found.upper):
                 return found
+        if _is_wide(parts(_TAILS[-1] * target)):
+            return found
         return found.both(_on_lattice(parts(_TAILS[-1] * target), target, accuracy))
 
     return bounds
@@ -174,6 +176,8 @@ def _delta_bounds(target: float, least: float) -> Bounds:
             found = found.both(inversion.delta(parts(tail * least), target))
             if found.width <= max(1e-3 * found.upper, least):
                 return found
+        if _is_wide(parts(_TAILS[-1] * least)):
+            return found
         return found.both(_delta_on_lattice(parts(_TAILS[-1] * least), target, least))
 
     return bounds
@@ -249,6 +253,11 @@ def _count(parts: Several[Part]) -> int:
 def _is_short(law: Loss) -> bool:
     """Is its integral quick? (Of a plain Gaussian everything is known in closed form.)"""
     return law.reach[1] - law.reach[0] < (_MOST_LOSS / 10 if inversion.is_normal(law) else _MOST_LOSS)
+
+
+def _is_wide(parts: Several[Part]) -> bool:
+    """Would a lattice for it not fit into memory? Only a Gaussian comes so far, with next to no noise."""
+    return not all(law.reach[1] - law.reach[0] <= _MOST_LOSS for law, _ in parts)
 
 
 def _infinite(parts: Several[Part]) -> float:

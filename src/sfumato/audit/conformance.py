@@ -24,7 +24,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from .. import events, record, schema
-from ..accounting import approximate, pure, zcdp
+from ..accounting import pure, zcdp
 from ..accounting.filters import Budget
 from ..curator import Curator
 from ..errors import DataError, PlanError, PrivacyWarning, RecordError, SfumatoError, UnsupportedEventError
@@ -36,15 +36,16 @@ from ..release import Release
 from ..rows import Rows
 from ..schema import Column, Schema, Table
 from ..units import RELATIONS, Unit
-from . import lower_bound
+from . import losses, telling
+from .claims import claims_of
 from .engines import data_for
-from .lower_bound import Loss
+from .losses import Loss
 from .neighbours import Pair, oddities, ordinary, pairs, table_for
+from .outputs import Reading
 
 _PARTS = ("Guarantee:", "Needs:", "Paper:")
 _SECRET = "SECRET-4711"
 _ALPHA = 0.05
-_DELTAS = (1e-9, 1e-6, 1e-4, 1e-3, 1e-2, 0.03, 0.1, 0.3)
 _RANKED = 150  # pairs tried before the most telling ones are chosen
 _FALSE_ALARM = 1e-6 / 2  # half for the audit, half for the fit to the law
 
@@ -136,17 +137,6 @@ class _Case:
 
     def run(self, rows: Any, bits: Bits) -> Any:
         return self.plan._run(rows, Run(Noise(bits)))
-
-
-def claims_of(plan: Plan[Any]) -> dict[float, float]:
-    """Every (delta, epsilon) that the accountants would sell the plan's event at."""
-    found: dict[float, float] = {}
-    with contextlib.suppress(UnsupportedEventError):
-        found[0.0] = float(pure.epsilon(plan.event))
-    for delta in {*map(Fraction, map(str, _DELTAS)), plan.delta} - {Fraction(0)}:
-        with contextlib.suppress(UnsupportedEventError):
-            found[float(delta)] = float(approximate.epsilon(plan.event, delta))
-    return found
 
 
 # ------------------------------------------------------------------------------------------------ at rest
@@ -451,9 +441,9 @@ def _sensitivity(case: _Case) -> str:
     """No pair of neighbours moves a query further than it declares, in any norm."""
     shares = [
         _held(loss, pair.change)
-        for leaf in lower_bound.leaves(case.plan)
+        for leaf in losses.leaves(case.plan)
         for pair in case.pairs
-        for loss in lower_bound.movements(leaf, pair)
+        for loss in losses.movements(leaf, pair)
     ]
     return f"{100 * max(shares):.0f} % of the declared one reached" if shares else "no query of a known kind"
 
@@ -462,29 +452,29 @@ def _exact_loss(case: _Case) -> str:
     """Where the law is known: the loss of every pair, computed, is within every claim of the price."""
     shares = [
         _held(loss, change)
-        for leaf in lower_bound.leaves(case.plan)
-        for loss, change in lower_bound.losses(leaf, case.pairs, case.claims if leaf is case.plan else claims_of(leaf))
+        for leaf in losses.leaves(case.plan)
+        for loss, change in losses.of_pairs(leaf, case.pairs, case.claims if leaf is case.plan else claims_of(leaf))
     ]
     return f"{100 * max(shares):.4g} % of the price reached" if shares else "no law known: left to the audit"
 
 
 def _sampled_loss(case: _Case) -> str:
     """The audited lower bound on the most telling pairs is within the price, and runs follow the law of the plan."""
-    telling = _telling(case)
-    alpha = _FALSE_ALARM / len(telling)
-    worst: lower_bound.Finding | None = None
-    for number, pair in enumerate(telling):
+    tried = _telling(case)
+    alpha = _FALSE_ALARM / len(tried)
+    worst: telling.Finding | None = None
+    for number, pair in enumerate(tried):
         samples = []
         for side, rows in enumerate(pair):
             bits = SeededBits(1_000 + 2 * number + side)
             samples.append([case.run(rows, bits) for _ in range(case.runs)])
-            for loss in lower_bound.misfits(case.plan, rows, samples[-1], alpha / 2):
+            for loss in losses.misfits(case.plan, rows, samples[-1], alpha / 2):
                 _held(loss, pair.change)
-        finding = lower_bound.audit(*samples, claims=case.claims, false_alarm=alpha)
+        finding = telling.most_telling(*samples, claims=case.claims, false_alarm=alpha)
         _require(not finding.broken, f"{pair.change}: {finding}")
         if worst is None or finding.lead > worst.lead:
             worst = finding
-    return f"{case.runs} runs on {len(telling)} pairs: {worst}"
+    return f"{case.runs} runs on {len(tried)} pairs: {worst}"
 
 
 def _telling(case: _Case) -> list[Pair]:
@@ -497,7 +487,8 @@ def _telling(case: _Case) -> list[Pair]:
 
 def _distances(case: _Case, pair: Pair) -> tuple[float, float]:
     """How far the outputs are moved, in widths of their noise, and how much the width differs."""
-    one, other = lower_bound.features(*([case.run(rows, SeededBits(seed)) for seed in range(6)] for rows in pair))
+    outputs = [[case.run(rows, SeededBits(seed)) for seed in range(6)] for rows in pair]
+    one, other = map(replace(Reading.fit(*outputs), grains=()).of, outputs)
     width = np.concatenate([one, other]).std(axis=0)
     width[width == 0] = 1.0
     moved = (one - other).mean(axis=0) / width

@@ -1,14 +1,27 @@
-"""Made-up tables for plans that run in an engine."""
+"""Made-up tables for plans that run in an engine.
+
+An audit changes the rows of one private table, the first that the query names. Whoever has rows there has two in every
+other private table, so a unit that comes or goes does so everywhere, and the pair stays a pair of neighbours. Public
+tables hold the same rows throughout: every category, and the ends of every range, so that joins find partners.
+"""
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+import re
+from collections.abc import Iterator, Mapping
+from dataclasses import replace
 from typing import Any
 
+from .. import times
+from ..errors import PlanError
 from ..plan import Plan
 from ..rows import Rows
-from ..schema import Table
+from ..schema import Column, Schema, Table, TensorColumn
 from ..sources import connect, source
+
+_KEYS = ("one", "two", "3")  # as audits put into columns of keys
+_OF_A_UNIT = 2  # rows in every other private table
+_MOST_PUBLIC = 200  # rows
 
 
 class Remembering:
@@ -17,8 +30,8 @@ class Remembering:
 
     dialect = "duckdb"
 
-    def __init__(self, table: Table, raw: Mapping[str, Any]) -> None:
-        self._tables = {table.name: (table, source(dict(raw)))}
+    def __init__(self, tables: Mapping[str, tuple[Table, Mapping[str, Any]]]) -> None:
+        self._tables = {name: (table, source(dict(raw))) for name, (table, raw) in tables.items()}
         self._answers: dict[int, tuple[Any, Any]] = {}
 
     def run(self, tree: Any) -> Any:
@@ -40,4 +53,98 @@ class Remembering:
 
 def data_for(plan: Plan[Any], table: Table, raw: Mapping[str, Any]) -> Any:
     """What the plan runs on, of these raw columns: rows, or a connection."""
-    return Remembering(table, raw) if plan.opens == "engine" else Rows.read(table, raw, plan.unit)
+    if plan.opens != "engine":
+        return Rows.read(table, raw, plan.unit)
+    if len(_schema(plan).tables) == 1 or table.name not in _schema(plan).tables:
+        return Remembering({table.name: (table, raw)})
+    return Remembering(_tables(_schema(plan), table, raw))
+
+
+def read_table(plan: Plan[Any]) -> Table:
+    """The private table that an audit of this query changes, with the column that names its unit under the name that
+    the plan's unit has."""
+    schema = _schema(plan)
+    text = " ".join(_texts(plan)).lower()
+    words = [*re.findall(r"\b(?:from|join)\s+\W?(\w+)", text), *re.findall(r"\w+", text)]
+    private = {name: table for name, table in schema.tables.items() if table.private}
+    named = sorted((name for name in private if name.lower() in words), key=lambda name: words.index(name.lower()))
+    table = private[named[0]] if named else schema.table()
+    own, asked = table.unit, plan.unit.column
+    if own is None or asked is None or own == asked:
+        return table
+    if asked in table.columns:
+        raise PlanError(
+            f"table {table.name!r} cannot be audited: it has a column {asked!r} beside the unit {own!r}. Rename one."
+        )
+    columns = {asked if name == own else name: column for name, column in table.columns.items()}
+    return replace(table, columns=columns, unit=asked)
+
+
+def _tables(schema: Schema, changed: Table, raw: Mapping[str, Any]) -> dict[str, tuple[Table, Mapping[str, Any]]]:
+    """All tables of the schema around the one that the audit changes."""
+    home = schema.tables[changed.name]
+    unit = home.unit or ""  # no column is called so
+    renamed = {unit if name == changed.unit else name: cells for name, cells in raw.items()}
+    found: dict[str, tuple[Table, Mapping[str, Any]]] = {home.name: (home, renamed)}
+    owners = list(dict.fromkeys(each for each in renamed.get(unit, ()) if each is not None))
+    for name, table in schema.tables.items():
+        if name == home.name:
+            continue
+        if not table.private:
+            count = min(max(map(len, map(_cells, table.columns.values()))), _MOST_PUBLIC)
+            found[name] = table, {each: _cycle(column, count) for each, column in table.columns.items()}
+            continue
+        people = [owner for owner in owners for _ in range(_OF_A_UNIT)] if table.unit is not None else []
+        found[name] = (
+            table,
+            {
+                each: people if each == table.unit else _by_owner(column, len(owners) if people else 0)
+                for each, column in table.columns.items()
+            },
+        )
+    return found
+
+
+def _by_owner(column: Column, owners: int) -> list[Any]:
+    """The cells of every unit are the same two, whoever else is there; one of them twice where the column is constant
+    per unit."""
+    one, other = _cycle(column, _OF_A_UNIT)
+    return [one, one if column.constant else other] * owners
+
+
+def _cycle(column: Column, count: int) -> list[Any]:
+    cells = _cells(column)
+    return [cells[place % len(cells)] for place in range(count)]
+
+
+def _cells(column: Column) -> list[Any]:
+    """Clean cells: every category, and the ends of ranges."""
+    if column.type == "category":
+        return list(column.categories)
+    if column.type == "flag":
+        return [True, False]
+    if column.type == "key":
+        return list(_KEYS)
+    assert column.lower is not None and column.upper is not None
+    ends = [column.lower, column.upper]
+    if isinstance(column, TensorColumn):
+        return [[float(end)] * column.size for end in ends]
+    if column.type in ("date", "moment"):
+        return [times.shown(int(end), column.type) for end in ends]
+    return [int(end) if column.type == "whole" else float(end) for end in ends]
+
+
+def _schema(plan: Plan[Any]) -> Schema:
+    (found,) = {id(each.schema): each.schema for each in _queries(plan)}.values()
+    assert isinstance(found, Schema)
+    return found
+
+
+def _texts(plan: Plan[Any]) -> list[str]:
+    return [str(each.text) for each in _queries(plan)]
+
+
+def _queries(plan: Plan[Any]) -> Iterator[Any]:
+    for each in (plan, *plan.children):
+        if hasattr(each, "schema"):
+            yield each

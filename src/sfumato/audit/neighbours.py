@@ -18,8 +18,8 @@ In a group of k, k units change at once.
 from __future__ import annotations
 
 import math
-from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, replace
 from fractions import Fraction
 from itertools import combinations, product
 from typing import Any
@@ -27,15 +27,17 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from .. import times
 from ..bounds import Bounded
 from ..noise import SeededBits
 from ..plan import Plan
 from ..rows import Rows
 from ..schema import Column, Table, TensorColumn, flag, key
 from ..units import Unit
-from .engines import data_for
+from .engines import data_for, read_table
 
 Cells = dict[str, Any]
+Columns = dict[str, list[Any]]
 Person = tuple[Cells, ...]
 """The rows of one unit, without the key that names it."""
 
@@ -49,20 +51,66 @@ _LEANING = 40  # units that all say the same, so that one answer is far ahead
 
 @dataclass(frozen=True)
 class Pair:
-    """Two neighbouring tables: `for rows, neighbour in pairs(plan)`."""
+    """Two neighbouring tables: `for rows, neighbour in pairs(plan)`. `raw` are their columns, where they were made up
+    here."""
 
     rows: Any
     neighbour: Any
     change: str
+    raw: tuple[Columns, Columns] | None = None
 
     def __iter__(self) -> Iterator[Any]:
         return iter((self.rows, self.neighbour))
 
 
+@dataclass(frozen=True)
+class Scene:
+    """Two neighbouring tables as who is in them: `before` becomes `after`, everybody else stays as and where they are.
+
+    others  the units that stay
+    place   so many of them stand above those that change
+    """
+
+    others: tuple[Person, ...]
+    before: tuple[Person, ...]
+    after: tuple[Person, ...]
+    place: int = 0
+
+    @property
+    def changing(self) -> int:
+        return max(len(self.before), len(self.after))
+
+    def columns(self, table: Table, unit: Unit) -> tuple[Columns, Columns]:
+        """The raw columns of both tables. Those that change are named first, so that the others keep their names."""
+        place = min(self.place, len(self.others))
+        others = list(enumerate(self.others, self.changing))
+        above, below = others[:place], others[place:]
+        one, other = ([*above, *enumerate(people), *below] for people in (self.before, self.after))
+        return raw_columns(table, unit, one), raw_columns(table, unit, other)
+
+    def fits(self, table: Table, unit: Unit) -> bool:
+        """Units that are categories: there are no more of them than there are names."""
+        names = table.column(unit.column).categories if unit.column is not None else ()
+        return not names or self.changing + len(self.others) <= len(names)
+
+
+def pair_of(plan: Plan[Any], table: Table, scene: Scene, words: str) -> Pair:
+    """The two tables of a scene, as the plan takes them."""
+    raw = scene.columns(table, plan.unit)
+    one, other = (data_for(plan, table, columns) for columns in raw)
+    return Pair(one, other, words, raw)
+
+
 def pairs(plan: Plan[Any]) -> Iterator[Pair]:
     """Neighbouring tables for the plan: every base with every extreme change."""
-    table, group = table_for(plan), min(plan.unit.group, _MOST_GROUP)
-    people = _people(plan)
+    table = table_for(plan)
+    return (pair_of(plan, table, scene, words) for words, scene in scenes(plan, table))
+
+
+def scenes(plan: Plan[Any], table: Table) -> Iterator[tuple[str, Scene]]:
+    """The same before the tables are made, each with its name."""
+    group = min(plan.unit.group, _MOST_GROUP)
+    people = extreme_people(plan, table)
     single = people[: max(1, sum(len(person) == 1 for person in people))]
     bases: dict[str, tuple[Person, ...]] = {
         "no unit": (),
@@ -71,16 +119,11 @@ def pairs(plan: Plan[Any]) -> Iterator[Pair]:
         "one answer far ahead": tuple(single[:1]) * _LEANING,
         "another answer far ahead": tuple(single[1:2]) * _LEANING,
     }
-    room = len(table.column(plan.unit.column).categories) if plan.unit.column is not None else 0
     for base_name, base in bases.items():
         for what, before, after in _changes(plan.unit, people, group):
-            if room and len(base) + max(len(before), len(after)) > room:
-                continue  # units that are categories: no more of them than there are names
-            yield Pair(
-                _made(plan, table, (*before, *base)),
-                _made(plan, table, (*after, *base), first=len(before) - len(after)),
-                f"{what}; beside it {base_name}",
-            )
+            scene = Scene(base, before, after)
+            if scene.fits(table, plan.unit):
+                yield f"{what}; beside it {base_name}", scene
 
 
 def _changes(
@@ -89,19 +132,26 @@ def _changes(
     """(name, the changing units before, and after)."""
     if unit.change == "add-remove":
         for person in people:
-            yield f"{_told(person)} added", (), (person,) * group
+            yield f"{told(person)} added", (), (person,) * group
         for one, other in combinations(people[:4], 2) if group > 1 else ():
-            yield f"{_told(one)} removed, {_told(other)} added", (one,) * (group // 2), (other,) * (group - group // 2)
+            yield f"{told(one)} removed, {told(other)} added", (one,) * (group // 2), (other,) * (group - group // 2)
     elif unit.change == "replace":
         for one, other in combinations(people, 2):
-            yield f"{_told(one)} replaced by {_told(other)}", (one,) * group, (other,) * group
+            yield f"{told(one)} replaced by {told(other)}", (one,) * group, (other,) * group
     else:
         for person in people:
-            blank = tuple(dict.fromkeys(row) for row in person)
-            yield f"{_told(person)} zeroed out", (person,) * group, (blank,) * group
+            yield f"{told(person)} zeroed out", (person,) * group, (blank(person),) * group
 
 
-def _told(person: Person) -> str:
+def blank(person: Person) -> Person:
+    """The unit zeroed out."""
+    return tuple(dict.fromkeys(row) for row in person)
+
+
+def told(person: Person) -> str:
+    """A unit in words."""
+    if not person:
+        return "[no row]"
     first = ", ".join(f"{name}={cell!r}" for name, cell in person[0].items()) or "a row"
     if len(person) == 1:
         return f"[{first}]"
@@ -112,9 +162,8 @@ def table_for(plan: Plan[Any]) -> Table:
     """The least table that the plan fits: the columns it reads, and the key that names its unit. A query says itself
     which table it reads."""
     if plan.opens == "engine":
-        (query,) = {id(each.schema): each.schema for each in (plan, *plan.children) if hasattr(each, "schema")}.values()
-        return query.table()
-    columns: dict[str, Column] = dict(plan.columns)
+        return read_table(plan)
+    columns: dict[str, Column] = {name: _widest(name, column, plan) for name, column in plan.columns.items()}
     if plan.unit.column is not None:
         columns.setdefault(plan.unit.column, key())
     if not columns:
@@ -122,13 +171,12 @@ def table_for(plan: Plan[Any]) -> Table:
     return Table(columns, unit=plan.unit.column)
 
 
-def raw_columns(table: Table, unit: Unit, people: Sequence[Person], *, first: int = 0) -> dict[str, list[Any]]:
-    """Raw columns with these units, in this order; they are named from number `first` on, so that in two tables which
-    differ by a unit at the top the others keep their names."""
+def raw_columns(table: Table, unit: Unit, people: Iterable[tuple[int, Person]]) -> Columns:
+    """Raw columns with these units, in this order; the number of a unit gives it its name."""
     column = unit.column
     names: Sequence[Any] = table.column(column).categories if column is not None else ()
-    raw: dict[str, list[Any]] = {name: [] for name in table.columns}
-    for number, person in enumerate(people, first):
+    raw: Columns = {name: [] for name in table.columns}
+    for number, person in people:
         for row in person:
             for name, cells in raw.items():
                 if name == column:
@@ -139,26 +187,27 @@ def raw_columns(table: Table, unit: Unit, people: Sequence[Person], *, first: in
 
 
 def made(table: Table, unit: Unit, people: Sequence[Person], *, first: int = 0) -> Rows:
-    """The same, read as a plan is given it."""
-    return Rows.read(table, raw_columns(table, unit, people, first=first), unit)
+    """The same, read as a plan is given it; named from number `first` on."""
+    return Rows.read(table, raw_columns(table, unit, enumerate(people, first)), unit)
 
 
-def _made(plan: Plan[Any], table: Table, people: Sequence[Person], *, first: int = 0) -> Any:
-    return data_for(plan, table, raw_columns(table, plan.unit, people, first=first))
-
-
-def _people(plan: Plan[Any]) -> list[Person]:
+def extreme_people(plan: Plan[Any], table: Table) -> list[Person]:
     """Extreme units: one row of every extreme, then (if a unit may have many rows) more rows than count."""
-    cells = {name: extremes(column) for name, column in table_for(plan).columns.items() if name != plan.unit.column}
+    cells = {name: extremes(column) for name, column in table.columns.items() if name != plan.unit.column}
     rows = _mixtures(cells)
     people: list[Person] = [(row,) for row in rows]
     if plan.unit.column is not None:
-        usual = _OF_A_QUERY if plan.opens == "engine" else 1
-        many = min(max(map(_per_unit, queries(plan)), default=usual) + 3, _MOST_ROWS)
+        many = too_many(plan)
         people += [(row,) * many for row in rows[:3]]
         people.append(tuple(rows[i % len(rows)] for i in range(max(many, len(rows)))))
         people.append((rows[0], rows[-1]))
     return people
+
+
+def too_many(plan: Plan[Any]) -> int:
+    """More rows of one unit than count."""
+    usual = _OF_A_QUERY if plan.opens == "engine" else 1
+    return min(max(map(_per_unit, queries(plan)), default=usual) + 3, _MOST_ROWS)
 
 
 def _mixtures(cells: dict[str, list[Any]]) -> list[Cells]:
@@ -191,6 +240,10 @@ def extremes(column: Column) -> list[Any]:
     if isinstance(column, TensorColumn):
         numbers = (*map(float, column.ends), float("inf"), float("nan"))
         return [*(np.full(column.shape, number).tolist() for number in numbers), None]
+    if column.type in ("date", "moment"):
+        assert column.lower is not None and column.upper is not None
+        ends = [times.shown(int(end), column.type) for end in (column.lower, column.upper)]
+        return [*ends, None, "0001-01-01", "9999-12-31"]
     low, high = column.interval
     beyond = float(high + 100 * (high - low + Fraction(1)))
     if column.type == "whole":
@@ -219,13 +272,27 @@ def oddities(table: Table, unit: Unit) -> Iterator[tuple[str, dict[str, Any]]]:
         yield "rows of nobody", {**usual, named: [None, math.nan] * 15}
 
 
+def _widest(name: str, column: Column, plan: Plan[Any]) -> Column:
+    """A category with every value that some query of the plan asks for: each of them names only its own."""
+    if column.type != "category":
+        return column
+    asked = [query.columns[name] for query in queries(plan) if name in query.columns]
+    values = dict.fromkeys(value for each in (column, *asked) for value in each.categories)
+    return replace(column, categories=tuple(values))
+
+
 def queries(plan: Plan[Any]) -> list[Bounded]:
-    """Every bounded query of the plan and of its children."""
-    found: list[Bounded] = []
-    for value in vars(plan).values():
-        parts = value.values() if isinstance(value, Mapping) else value if isinstance(value, tuple) else (value,)
-        found += [part for part in parts if isinstance(part, Bounded)]
+    """Every bounded query of the plan, also inside its questions, and of its children."""
+    found = [part for value in vars(plan).values() for part in _parts(value)]
     return found + [query for child in plan.children for query in queries(child)]
+
+
+def _parts(value: Any) -> Iterator[Bounded]:
+    if isinstance(value, Bounded):
+        yield value
+    elif isinstance(value, Mapping | tuple):
+        for part in value.values() if isinstance(value, Mapping) else value:
+            yield from _parts(part)
 
 
 def _per_unit(query: Bounded) -> int:

@@ -7,7 +7,7 @@ from typing import Annotated
 import typer
 
 from .._version import VERSION
-from .commands import accountant, beginning, checking, data, ledger_papers, running, training
+from .commands import accountant, auditing, beginning, checking, data, ledger_papers, lessons, running, training
 
 app = typer.Typer(
     name="sfumato",
@@ -47,5 +47,7 @@ app.add_typer(ledger_papers.ledger, name="ledger", rich_help_panel="The ledger")
 app.command("explain", rich_help_panel="The accountant")(accountant.explain)
 app.command("epsilon", rich_help_panel="The accountant")(accountant.epsilon)
 app.command("calibrate", rich_help_panel="The accountant")(accountant.calibrate)
+app.command("audit", rich_help_panel="Checks")(auditing.audit)
 app.command("attack", rich_help_panel="Checks")(checking.attack)
+app.command("lesson", rich_help_panel="Checks")(lessons.lesson)
 app.command("bench", rich_help_panel="Checks")(checking.bench)

@@ -8,9 +8,9 @@ from __future__ import annotations
 
 import threading
 import time
-from collections.abc import Callable, Collection, Iterator
+from collections.abc import Collection, Iterator
 from contextlib import contextmanager
-from typing import TYPE_CHECKING, TypeVar
+from typing import TYPE_CHECKING, Protocol, TypeVar
 
 from rich.progress import (
     BarColumn,
@@ -30,6 +30,12 @@ if TYPE_CHECKING:
 
 T = TypeVar("T")
 PATIENCE = 2.0  # seconds
+
+
+class Meter(Protocol):
+    """Takes the number that is done; and the words before the bar, where they change."""
+
+    def __call__(self, number: int, text: str | None = None) -> None: ...
 
 
 @contextmanager
@@ -85,24 +91,24 @@ def counted(items: Collection[T], text: str) -> Iterator[T]:
 
 
 @contextmanager
-def metered(text: str, total: int) -> Iterator[Callable[[int], None]]:
+def metered(text: str, total: int) -> Iterator[Meter]:
     """Work that says itself how far it is: call what this gives with the number that is done."""
     console = _terminal()
     if console is None:
-        yield lambda _: None
+        yield lambda number, text=None: None
         return
     began = time.monotonic()
-    shown = Progress(TextColumn("{task.description}"), BarColumn(), TaskProgressColumn(), Left(), console=console,
-                     transient=True)  # fmt: skip
+    named = TextColumn("{task.description}", markup=False)  # releases have names of the user's own
+    shown = Progress(named, BarColumn(), TaskProgressColumn(), Left(), console=console, transient=True)
     task = shown.add_task(console.sign(text), total=total)
     started = False
 
-    def done(number: int) -> None:
+    def done(number: int, text: str | None = None) -> None:
         nonlocal started
         if not started and time.monotonic() - began > PATIENCE:
             shown.start()
             started = True
-        shown.update(task, completed=number)
+        shown.update(task, completed=number, description=None if text is None else console.sign(text))
 
     try:
         yield done

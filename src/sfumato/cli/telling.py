@@ -4,7 +4,7 @@
 1  a fault of sfumato itself         6  the policy forbids it: nothing was charged
 2  the command line is wrong         7  the ledger cannot be read or written, or does not verify
 3  a file of the project is wrong    8  the release failed on the data's side: the charge stays
-4  the query or plan is refused      9  a check did not hold (an attack came through, a bar was missed)
+4  the query or plan is refused      9  a check did not hold (an audit, an attack, a bar)
                                    130  interrupted
                                    141  whoever read the output went away
 """

@@ -56,17 +56,21 @@ class Charging(Desk):
         self, book: Book, accounts: Names, plan: Plan[Any], data: str
     ) -> tuple[dict[str, Account], Policy | None]:
         """Who pays, and whether the policy lets this person pay from there."""
-        policy = self._policy(book, "spend")
         checks.instance(plan, Plan, "plan", "a plan, such as sf.mechanisms.Laplace(...)")
+        return self._paying(book, accounts, plan.unit, data)
+
+    def _paying(self, book: Book, accounts: Names, unit: Unit, data: str) -> tuple[dict[str, Account], Policy | None]:
+        """The same for any release that protects this unit. What was paid by others is for those who might pay it."""
+        policy = self._policy(book, "spend")
         if not short(data, "data"):
             raise BudgetError("no data is named: a release is charged to the accounts of what it reads; give data=")
-        paying = payers(book, accounts, data, plan.unit)
+        paying = payers(book, accounts, data, unit)
         if policy is None:
             return paying, None
         for account in paying.values():
             if self._principal in account.granted:
                 raise PolicyError(f"who grants may not spend: account {account.name!r} was granted by you")
-        roots = of_data(book, data, plan.unit)
+        roots = of_data(book, data, unit)
         refusal = paying_from.refusal(policy, self._principal, paying, roots, lambda name: _parent(book, name))
         if refusal is not None:
             raise PolicyError(refusal)

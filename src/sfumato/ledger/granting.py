@@ -63,7 +63,7 @@ class Granting(Desk):
         reason: str,
     ) -> None:
         if budget is not None:
-            checks.instance(budget, Budget, f"budget of {name!r}", "a Budget, such as Budget(epsilon=1, delta=1e-6)")
+            _sound(budget, f"budget of {name!r}")
         if not isinstance(level, str) or level:
             checks.one_of(level, "level", LEVELS)
         if unit is not None:
@@ -132,7 +132,7 @@ class Granting(Desk):
             self._limit(book, self._policy(book, "grant"), account, budget, reason)
 
     def _limit(self, book: Book, policy: Policy | None, name: str, budget: Budget, reason: str) -> None:
-        checks.instance(budget, Budget, "budget", "a Budget, such as Budget(epsilon=1, delta=1e-6)")
+        _sound(budget, "budget")
         account = found(book, name)
         after = self._changed(book, policy, account, budget)
         raised = account.filter is not None and not budget.within(account.filter.budget)
@@ -205,6 +205,21 @@ class Granting(Desk):
                 raise BudgetError(f"account {account!r} is closed already")
             self._write(book, "close account", account=account, reason=given(reason))
             book.put_account(replace(open_, closed=True))
+
+
+def _sound(budget: Budget, name: str) -> None:
+    """A budget as it was made. One that was changed since would be written, and never be read again."""
+    checks.instance(budget, Budget, name, "a Budget, such as Budget(epsilon=1, delta=1e-6)")
+    if (budget.epsilon is None) == (budget.rho is None):
+        raise checks.refuse(name, budget.epsilon, "a Budget that nobody changed: make a new one")
+    numbers = [checks.delta(budget.delta, zero=True)]
+    if budget.rho is None:
+        numbers.append(checks.epsilon(budget.epsilon, warn=False))
+    else:
+        numbers.append(checks.positive(budget.rho, "rho"))
+    given = (budget.delta, budget.epsilon if budget.rho is None else budget.rho)
+    if any(type(each) is not Fraction or each != number for each, number in zip(given, numbers, strict=True)):
+        raise checks.refuse(name, given, "a Budget that nobody changed: make a new one")
 
 
 def _protected(policy: Policy | None, name: str, level: str, budget: Budget | None, unit: Unit | None) -> Unit | None:

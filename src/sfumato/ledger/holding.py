@@ -12,7 +12,7 @@ from fractions import Fraction
 from typing import Any
 
 from .. import checks, record
-from ..accounting.filters import HeldSteps, Hold, Priced
+from ..accounting.filters import Filter, HeldSteps, Hold, Priced
 from ..errors import BudgetError, PlanError, ReceiptError
 from ..events import Event, Repeat
 from ..plan import Plan, Receipt, Steps
@@ -52,6 +52,7 @@ class Holding(Charging):
             for name, account in paying.items():
                 assert account.filter is not None
                 shaped = account.filter.shaped(asked, plan.delta, list(account.held.values()))
+                _backed(account, shaped, held)
                 book.put_account(replace(account, filter=shaped, held={**account.held, receipt.id: held}))
                 if shaped is not account.filter:
                     shapes[name] = shaped
@@ -136,7 +137,7 @@ class Holding(Charging):
 
     def _under(self, book: Book, key: str, accounts: Names, plan: Plan[Any], data: str) -> Filed | None:
         """What was paid under this key before. A key stands for one plan, on one version of the data, paid once."""
-        self._policy(book, "spend")
+        policy = self._policy(book, "spend")
         checks.instance(plan, Plan, "plan", "a plan, such as sf.mechanisms.Laplace(...)")
         checks.texts(accounts, "accounts")
         filed = book.filed_under(checks.label(key, "key"))
@@ -147,6 +148,8 @@ class Holding(Charging):
             raise ReceiptError(
                 "this key was used for another plan, other data or other accounts: a key pays for one release, once"
             )
+        if policy is not None:  # whoever knows the key gets what was paid only if they might have paid it
+            self._paying(book, accounts, receipt.unit, data)
         return filed
 
 
@@ -160,6 +163,16 @@ def room_of(plan: Plan[Any]) -> Hold | HeldSteps:
     if held is None or held.event.times != plan.steps:
         raise PlanError("a plan with steps has an event of as many equal ones: events.Repeat(step, steps)")
     return held
+
+
+def _backed(account: Account, shaped: Filter, held: Hold | HeldSteps) -> None:
+    """Refuse room that no member keeps for all that is held: either work would be refused midway. (A member with room
+    for it as a release need not have room for its draws, which may be of any kind.)"""
+    if not any(member.backs([*account.held.values(), held]) for member in shaped.open):
+        raise BudgetError(
+            f"account {account.name!r} has no room that can be held for this, whatever it draws; nothing was charged. "
+            "Ask for less, or wait for other work that holds room"
+        )
 
 
 def _loop(plan: Plan[Any], trusted: bool) -> str:

@@ -26,9 +26,8 @@ class Spending(Holding):
     def answer(self, accounts: Names, plan_hash: str, data: str) -> tuple[Receipt, bytes] | None:
         with self._store.reading() as book:
             for filed in book.answered(short(plan_hash, "plan_hash"), short(data, "data")):
-                self._policy(book, "spend")
-                paying = set(payers(book, accounts, data, filed.receipt.unit))
-                if paying <= set(filed.receipt.accounts) and filed.answer is not None:
+                paying, _ = self._paying(book, accounts, filed.receipt.unit, data)
+                if set(paying) <= set(filed.receipt.accounts) and filed.answer is not None:
                     return filed.receipt, filed.answer
         return None
 

@@ -25,6 +25,7 @@ from .relations.reading import Reading, base_tables, reading
 from .relations.rows_of import with_ctes
 
 _TOKEN = re.compile(r"<Token .*?text: (.*), line: \d+, col: .*?>", re.DOTALL)  # the parser's own name for a word
+_HALF = re.compile("[\ud800-\udfff]")
 
 
 @dataclass(frozen=True)
@@ -140,6 +141,8 @@ def front(
 
 def parsed(text: str) -> exp.Query:
     """One SELECT."""
+    if _HALF.search(text):  # which no terminal, log or engine takes
+        raise QueryError("The query holds half of a character.", "write its characters whole, in UTF-8")
     try:
         trees = [tree for tree in sqlglot.parse(text, dialect="duckdb") if tree is not None]
     except SqlglotError as problem:

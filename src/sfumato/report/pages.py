@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
+import json
 from collections.abc import Mapping
 from functools import cache
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from ..errors import ArgumentError
-from . import svg, words
+from . import svg, svg_audit, words
 
 if TYPE_CHECKING:
     from jinja2 import Environment
@@ -17,7 +18,7 @@ _TEMPLATES = Path(__file__).with_name("templates")
 
 
 def page(document: Mapping[str, Any], fingerprint: str) -> str:
-    """The page of a release's or an account's document."""
+    """The page of a release's, an account's or an audit's document."""
     kind = str(document["report"]).partition("/")[0].removeprefix("report-")
     drawn = _environment().get_template(f"{kind}.html.j2").render(**document, fingerprint=fingerprint)
     return drawn.strip() + "\n"
@@ -53,8 +54,15 @@ def _environment() -> Environment:
         error_bars=bars,
         meter=lambda before, after: Markup(svg.meter(before, after)),
         steps=lambda lines, marks: Markup(svg.steps(lines, marks)),
+        curve=lambda points: Markup(svg_audit.curve(points)),
+        rates=lambda points, bound: Markup(svg_audit.rates(points, bound)),
+        share_bar=lambda share, broken: Markup(svg_audit.share_bar(share, broken)),
+        colour={"within": "good", "broken": "bad", "could not run": "warning"},
+        figure=words.figure,
+        near=words.near,
         day=words.day,
         mechanism=words.mechanism,
         percent=words.percent,
     )
+    environment.filters["tojson_plain"] = lambda value: json.dumps(value, indent=1)
     return environment

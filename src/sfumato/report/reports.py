@@ -24,7 +24,8 @@ SCHEMA = Path(__file__).with_name("report.schema.json")
 
 @dataclass(frozen=True)
 class Report:
-    """What was released and what it guarantees. `document["report"]` says which kind it is, with its version."""
+    """What was released and guaranteed, or what an audit found. `document["report"]` says which kind it is, with
+    its version."""
 
     document: Mapping[str, Any]
 
@@ -67,7 +68,7 @@ class Report:
 
 
 def json_schema() -> dict[str, Any]:
-    """The JSON Schema of both kinds of report."""
+    """The JSON Schema of all kinds of report."""
     schema: dict[str, Any] = json.loads(SCHEMA.read_text(encoding="utf-8"))
     return schema
 

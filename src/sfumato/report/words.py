@@ -21,8 +21,8 @@ LONGEST = 4000  # letters of one text on a page
 MOST = 20_000  # letters of one text in a document
 
 __all__ = [
-    "LONGEST", "MOST", "UNKNOWN", "WITHHELD", "above", "bar", "cut", "day", "exponent", "mechanism", "near", "number",
-    "percent", "price", "state_words", "visible",
+    "LONGEST", "MOST", "UNKNOWN", "WITHHELD", "above", "bar", "cut", "day", "exponent", "figure", "mechanism", "near",
+    "number", "percent", "price", "state_words", "visible",
 ]  # fmt: skip
 
 STATES = {
@@ -68,6 +68,11 @@ def above(value: Fraction) -> str:
 def near(value: Fraction | float | None) -> str:
     """Four digits."""
     return "unknown" if value is None else exponent(f"{float(value):.4g}")
+
+
+def figure(value: float | str) -> str:
+    """A number of an audit, or the word that stands for one without end."""
+    return value if isinstance(value, str) else near(value)
 
 
 def price(epsilon: Fraction | None, delta: Fraction | None, native: Mapping[str, Fraction]) -> str:

@@ -2,7 +2,7 @@
 
     PYTHONPATH=src python -m tests.ledger.golden.make
 
-It goes to schema-N beside this file, N the number of migrations: the ledger, its anchor, the anchor's public key, and
+It goes to schema-N beside attack L14, N the number of migrations: the ledger, its anchor, the anchor's public key, and
 what it amounts to (told.json). Once a version of sfumato is released, its folder stays as it is for ever: make a new
 one only where N is new. Receipts, times and the key are new each time; what was spent is not.
 """
@@ -19,8 +19,9 @@ from fractions import Fraction
 from pathlib import Path
 from typing import Any
 
-from sfumato import Budget, Unit, bounds, record, reserve
+from sfumato import Budget, Unit, bounds, reserve
 from sfumato import mechanisms as m
+from sfumato.audit.attacks.ledger.migrating import GOLDEN, told
 from sfumato.errors import PolicyError
 from sfumato.events import Pure
 from sfumato.ledger.ledger import Ledger
@@ -31,13 +32,10 @@ from sfumato.ledger.proof.anchored import AnchoredStore
 from sfumato.ledger.proof.keys import Key
 from sfumato.ledger.proof.replay import RULES
 from sfumato.ledger.proof.verify import verify
-from sfumato.ledger.stores.base import Store
 from sfumato.ledger.stores.schema import migrations
 from sfumato.ledger.stores.sqlite import SQLiteStore
 from sfumato.plan import Plan, Receipt
 
-HERE = Path(__file__).parent
-FILES = ("ledger", "anchor", "public", "told.json")
 ROW = Unit()
 COUNT = bounds.count(ROW)
 PEOPLE = {
@@ -178,20 +176,6 @@ def _store(folder: Path, key: Key, *, create: bool = False) -> AnchoredStore:
     return AnchoredStore(place, FileAnchor(folder / "outside" / "anchor"), key, principal="paula", every=20)
 
 
-def told(store: Store) -> dict[str, Any]:
-    """What the ledger amounts to: the last entry, the kinds of entries, and what each account has spent."""
-    ledger = Ledger(store)
-    entries = [record.parse(body, dict) for _, body in store.entries()]
-    with store.reading() as book:
-        names = book.accounts()
-    return {
-        "entries": len(entries),
-        "kinds": sorted({entry["kind"] for entry in entries}),
-        "spent": {name: {gauge.currency: str(gauge.spent) for gauge in ledger.spent(name)} for name in sorted(names)},
-        "answers": sum(entry.get("answer") is not None for entry in entries),
-    }
-
-
 def make(target: Path) -> str:
     with tempfile.TemporaryDirectory() as name:
         folder = Path(name)
@@ -219,4 +203,4 @@ def make(target: Path) -> str:
 
 
 if __name__ == "__main__":
-    print(make(HERE / f"schema-{len(migrations('sqlite'))}"))
+    print(make(GOLDEN / f"schema-{len(migrations('sqlite'))}"))

@@ -13,10 +13,10 @@ from pathlib import Path
 from typing import Any
 
 from sfumato import sequence
+from sfumato.audit.attacks.ledger.releasing import Dying, child, curator_of, plan_of
 from sfumato.combine import Sequence
 from sfumato.ledger.ledger import Ledger
 from sfumato.ledger.stores.sqlite import SQLiteStore
-from tests.ledger.workers.releasing import Dying, child, curator_of, plan_of
 
 PARTS = 3
 STEPS = {  # where it dies: is its first part refused for ever after
@@ -41,16 +41,15 @@ class DyingPrepaid(Dying):
         return receipt
 
 
-def list_of(folder: Path) -> Sequence:
-    return sequence(**{f"part{number}": plan_of(folder, number) for number in range(PARTS)})
+def list_of() -> Sequence:
+    return sequence(**{f"part{number}": plan_of(number) for number in range(PARTS)})
 
 
 def work(folder: Path, ledger: Ledger, keys: bool = True) -> None:
-    curator = curator_of(ledger)
-    plans = list_of(folder)
-    curator.prepay(plans, key="list" if keys else None)
-    for name, part in plans.parts.items():
-        curator.release(part, key=f"{name} of list" if keys else None)
+    plans = list_of()
+    curator_of(ledger, folder, 0).prepay(plans, key="list" if keys else None)
+    for number, (name, part) in enumerate(plans.parts.items()):
+        curator_of(ledger, folder, number).release(part, key=f"{name} of list" if keys else None)
 
 
 def dying(folder: Path, step: str) -> None:

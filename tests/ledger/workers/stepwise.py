@@ -18,11 +18,11 @@ from pathlib import Path
 from typing import Any
 
 from sfumato import Budget, Curator, Private
+from sfumato.audit.attacks.ledger.releasing import child
 from sfumato.ledger.ledger import Ledger
 from sfumato.ledger.stores.sqlite import SQLiteStore
 from sfumato.plan import Run, Steps
 from tests.helpers import AGES, BY_PATIENT, PATIENTS
-from tests.ledger.workers.releasing import child
 from tests.stepping import Stepping
 
 TIMES = 6

@@ -16,12 +16,13 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from ... import events
 from ...accounting.filters import Budget
 from ...curator import Curator
 from ...errors import SfumatoError, guarded
 from ...laws import Law
 from ...ledger.memory import MemoryLedger
-from ...noise import Noise, SecureBits, SeededBits
+from ...noise import Noise, SecureBits
 from ...plan import Plan, Run
 from ...private import Private
 from ...query import Sql, sql
@@ -36,22 +37,6 @@ Asks = Callable[..., Plan[Any]]
 
 KINDS = ("columns", "arrow", "pandas", "polars", "parquet", "csv", "duckdb")
 SLACK = 1 + 1e-9  # numbers before the noise are read as floats
-
-
-class MadeUp:
-    """Data for attacks, the same in every run: numbers from a seed, never noise."""
-
-    def __init__(self, seed: int) -> None:
-        self._bits = SeededBits(seed)
-
-    def uniform(self, low: float, high: float, count: int) -> NDArray[np.float64]:
-        return low + (high - low) * np.ldexp((self._bits.words(count) >> np.uint64(11)).astype(np.float64), -53)
-
-    def below(self, end: int, count: int) -> NDArray[np.int64]:
-        return (self._bits.words(count) % np.uint64(end)).astype(np.int64)
-
-    def order(self, count: int) -> NDArray[np.int64]:
-        return np.argsort(self._bits.words(count), kind="stable")
 
 
 class Silent(Noise):
@@ -150,7 +135,25 @@ def moved(plan: Any, one: Mapping[str, Any], other: Mapping[str, Any]) -> float:
         places = here.keys() | there.keys()
         gaps = (here.get(place, 0) - there.get(place, 0) for place in places)
         shares.append(length(gaps) / float(design.rows_reach * 2**design.bits))
-    return max(shares)
+    return max(*shares, _beside_noise(plan, one, other))
+
+
+def _beside_noise(plan: Any, one: Mapping[str, Any], other: Mapping[str, Any]) -> float:
+    """The same in units of the noise that is really drawn, for all numbers together, beside what the event is sold at:
+    shares of the budget that add up to more than the whole show here. (Trees of quantiles apart.)"""
+    design, event = plan.fixed, plan.event
+    noise: Any = event.events[0] if isinstance(event, events.Sequence) else event
+    named = [("numbers", each) for each in (*design.sums, *([design.votes.coordinate] if design.votes else []))]
+    named += [("distinct", design.distinct(name)) for name in design.questions.distinct]
+    parts = []
+    for part, each in named:
+        law = design.law(each)
+        width = math.ldexp(law.spread, each.exponent - each.bits)
+        sizes = [abs(gap) / width for gap in _apart(one, other, part, each.measure.name)]
+        parts += [size**2 for size in sizes] if isinstance(noise, events.Gaussian) else sizes
+    if isinstance(noise, events.Gaussian):
+        return math.sqrt(math.fsum(parts)) * float(noise.multiplier)
+    return math.fsum(parts) / float(noise.epsilon)
 
 
 def _apart(one: Mapping[str, Any], other: Mapping[str, Any], part: str, name: str) -> list[float]:

@@ -26,7 +26,7 @@ from ...noise import Bits, SecureBits
 from ...rows import Rows
 from ...units import Unit
 from .. import mutants
-from ..lower_bound import at_least, at_most
+from ..counting import at_least, at_most
 from ..neighbours import table_for
 from .sampling import many
 from .verdict import FALSE_ALARM, Verdict

@@ -20,7 +20,7 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
-from ..lower_bound import at_least, at_most
+from ..counting import at_least, at_most
 from .bitwise import Integers, lowest_bit, magnitude
 from .targets import LIBRARY, Floats, Target
 from .verdict import FALSE_ALARM, Verdict

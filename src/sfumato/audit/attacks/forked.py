@@ -22,7 +22,14 @@ from pathlib import Path
 
 import numpy as np
 
+from ...accounting.filters import Budget
+from ...curator import Curator
+from ...errors import SfumatoError
+from ...ledger.memory import MemoryLedger
 from ...noise import Bits, SecureBits, SeededBits
+from ...private import Private
+from ...schema import Schema, real
+from ...units import Unit
 from .verdict import CouldNotRunError, Verdict
 
 CHILDREN, SPAWNED, WORDS = 64, 4, 1000
@@ -53,8 +60,19 @@ def attack(
         complaints.append(f"{equal} blocks of 128 bits came up again: streams go on with their parent's key")
     if others:
         complaints.append(f"the release path uses {others[0]}")
+    if _seeds_release():
+        complaints.append("a curator releases with bits that come from a seed")
     text = "; ".join(complaints) or "No two streams share a block, and only the operating system's entropy is in reach"
     return Verdict("F5", bool(complaints), text + ".", figures)
+
+
+def _seeds_release() -> bool:
+    private = Private("one", {"x": [1.0]}, unit=Unit(), schema=Schema.of(x=real(0, 1)))
+    try:
+        Curator(private, MemoryLedger({"one": Budget(epsilon=1)}), bits=SeededBits(1))
+    except SfumatoError:
+        return False
+    return True
 
 
 def copied() -> Bits:

@@ -27,8 +27,8 @@ from ...noise import Bits, SecureBits
 from ...plan import Plan
 from ...rows import Rows
 from ...units import Unit
-from .. import lower_bound, mutants
-from ..conformance import claims_of
+from .. import counting, losses, mutants, telling
+from ..claims import claims_of
 from ..neighbours import Pair, pairs, table_for
 from .sampling import many
 from .verdict import FALSE_ALARM, Verdict, without_warnings
@@ -127,8 +127,8 @@ def _median() -> SmoothMedian:
 class Found:
     """What was shown of one target: by the most telling event of the samples, and by the law of its noise."""
 
-    sampled: lower_bound.Finding
-    exact: lower_bound.Loss | None
+    sampled: telling.Finding
+    exact: losses.Loss | None
 
     @property
     def broken(self) -> bool:
@@ -174,13 +174,13 @@ def _look(target: Target, runs: int, bits: Bits, false_alarm: float) -> Found:
     findings = []
     for pair in tried:
         one, other = (many(plan, rows, samples, bits) for rows in pair)
-        findings.append(lower_bound.audit(one, other, claims=claims, false_alarm=false_alarm / len(tried)))
-    losses = list(_losses(plan, tried, claims))
+        findings.append(telling.most_telling(one, other, claims=claims, false_alarm=false_alarm / len(tried)))
+    exact = list(_losses(plan, tried, claims))
     return Found(
-        max(findings, key=lambda finding: finding.lead), max(losses, key=lambda loss: loss.share) if losses else None
+        max(findings, key=lambda finding: finding.lead), max(exact, key=lambda loss: loss.share) if exact else None
     )
 
 
-def _losses(plan: Plan[Any], tried: Sequence[Pair], claims: lower_bound.Claims) -> Iterator[lower_bound.Loss]:
-    for leaf in lower_bound.leaves(plan):
-        yield from (loss for loss, _ in lower_bound.losses(leaf, tried, claims))
+def _losses(plan: Plan[Any], tried: Sequence[Pair], claims: counting.Claims) -> Iterator[losses.Loss]:
+    for leaf in losses.leaves(plan):
+        yield from (loss for loss, _ in losses.of_pairs(leaf, tried, claims))

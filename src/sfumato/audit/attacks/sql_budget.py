@@ -26,7 +26,8 @@ from ...private import Private
 from ...query import Limits, sql
 from ...schema import Schema, category, flag, key, real
 from ...units import Unit
-from .asking import MadeUp, one_table
+from ..made_up import MadeUp
+from .asking import one_table
 from .verdict import FALSE_ALARM, Verdict, without_warnings
 
 USER = Unit("user:u")

@@ -24,8 +24,9 @@ from ...query import Limits
 from ...schema import category, key, real, whole
 from ...sources.base import needed
 from ...units import Unit
+from ..made_up import MadeUp
 from ..mutants import queries
-from .asking import KINDS, LIBRARY, SLACK, Asks, MadeUp, before_noise, moved, one_table, stored
+from .asking import KINDS, LIBRARY, SLACK, Asks, before_noise, moved, one_table, stored
 from .verdict import Verdict
 
 ROW, USER = Unit(), Unit("user:u")

@@ -16,7 +16,7 @@ from ...query import Limits, Sql
 from ...schema import category, key, real
 from ...sources import connect, source
 from ...units import Unit
-from ..lower_bound import at_least
+from ..counting import at_least
 from ..mutants import queries
 from .asking import LIBRARY, Asks, one_table, watched
 from .verdict import FALSE_ALARM, Verdict

@@ -17,8 +17,9 @@ from ...errors import SfumatoError
 from ...query import Limits
 from ...schema import Schema, Table, category, flag, key, real, whole
 from ...units import Unit
+from ..made_up import MadeUp
 from ..mutants import queries
-from .asking import LIBRARY, SLACK, Asks, MadeUp, before_noise, moved
+from .asking import LIBRARY, SLACK, Asks, before_noise, moved
 from .verdict import Verdict
 
 USER, ROW = Unit("user:u"), Unit()

@@ -22,7 +22,7 @@ from ...rows import Rows
 from ...schema import Table
 from ...units import Unit
 from .. import mutants
-from ..lower_bound import at_least, at_most
+from ..counting import at_least, at_most
 from .sampling import ABOVE, conversations
 from .verdict import FALSE_ALARM, Verdict
 

@@ -1,41 +1,29 @@
 """Ledgers gone wrong in the usual ways. Each passes every test that runs one request at a time and never dies.
 
-They are never exported from the ledger's own package: the tests of the invariants run on them, and must fail.
+They are never exported from the ledger's own package: attacks and tests of the invariants run on them, and must find
+them broken. Stores gone wrong are in `stores`.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterator
-from contextlib import contextmanager
 from dataclasses import replace
+from datetime import UTC, datetime
 from fractions import Fraction
 from typing import Any
 
 from ... import record
-from ...accounting.filters import Charge, HeldSteps
-from ...errors import ReceiptError
+from ...accounting.filters import Charge, Filter, HeldSteps
+from ...errors import BudgetError, ReceiptError
 from ...events import Repeat
 from ...ledger.ledger import Ledger
 from ...ledger.policy.policy import Policy
+from ...ledger.proof.anchor import Anchor
+from ...ledger.proof.chain import GENESIS, first_broken
+from ...ledger.proof.report import Problem, Report
 from ...ledger.stores.base import Account, Book, Store
-from ...ledger.stores.sqlite import SQLiteStore
-from ...ledger.stores.sqlite_book import SQLiteBook
 from ...ledger.tree import payers
 from ...plan import Plan, Receipt, Steps
-
-
-class ReadThenInsert(SQLiteStore):
-    """Reads and decides first, and takes the lock to write what it decided, wherever the chain now ends. Who wrote in
-    between is overwritten: two spenders pass one check, and the account is overspent (L2)."""
-
-    @contextmanager
-    def writing(self) -> Iterator[Book]:
-        with self.reading() as book:
-            seen = {name: book.account(name) for name in book.accounts()}
-        with super().writing() as book:
-            assert isinstance(book, SQLiteBook)
-            book._accounts.update({name: each for name, each in seen.items() if each is not None})
-            yield book
+from .stores import ReadThenInsert as ReadThenInsert
 
 
 class AnswerFirst(Ledger):
@@ -180,3 +168,96 @@ class FirstStepFree(Ledger):
             charged[name] = free
             after[name] = replace(after[name], filter=account.filter.after(free))
         return charged, after
+
+
+class FloatSums(Ledger):
+    """Adds up what was spent as floats: ten tenths are not one, and the small change is lost (L11)."""
+
+    def _charges(self, book: Book, paying: dict[str, Account], *args: Any, **named: Any) -> Any:
+        charged, after = super()._charges(book, paying, *args, **named)
+        for name, account in after.items():
+            assert account.filter is not None
+            before = {m.name: m.spent for m in paying[name].filter.open}  # type: ignore[union-attr]
+            rounded = [
+                replace(m, spent=Fraction(float(before[m.name]) + float(m.spent - before[m.name])))
+                for m in account.filter.open
+            ]
+            after[name] = replace(account, filter=replace(account.filter, open=tuple(rounded)))
+        return charged, after
+
+
+class Unpriced(Ledger):
+    """Whatever it cannot price is free: a cost that is no number buys an answer for nothing (L12)."""
+
+    def draw(self, receipt: Receipt, event: Any, delta: Any) -> None:
+        try:
+            super().draw(receipt, event, delta)
+        except BudgetError:
+            raise
+        except Exception:
+            return
+
+    def spend(self, accounts: tuple[str, ...], plan: Any, **named: Any) -> Receipt:
+        try:
+            return super().spend(accounts, plan, **named)
+        except BudgetError:
+            raise
+        except Exception:
+            return Receipt.__new__(Receipt)
+
+
+class BelievesDisjoint(Ledger):
+    """Takes releases for ones on different people whenever they are asked for one by one: it charges the largest of
+    them, and nobody looked whether they overlap (L13)."""
+
+    def _charges(self, book: Book, paying: dict[str, Account], *args: Any, **named: Any) -> Any:
+        charged, after = super()._charges(book, paying, *args, **named)
+        for name, account in paying.items():
+            assert account.filter is not None
+            pairs = zip(account.filter.open, charged[name].prices, strict=True)
+            prices = [None if price is None else (max(price[0] - m.spent, Fraction(0)), price[1]) for m, price in pairs]
+            charged[name] = Charge(tuple(prices))
+            after[name] = replace(after[name], filter=account.filter.after(charged[name]))
+        return charged, after
+
+
+class YearlyBudget(Ledger):
+    """A fresh budget each year, and it is this machine's clock that says which year it is (L8)."""
+
+    def spend(self, accounts: tuple[str, ...], plan: Plan[Any], **named: Any) -> Receipt:
+        with self._store.writing() as book:
+            stored = (book.entry(number) for number in range(book.head.number, 0, -1))
+            entries = (record.parse(entry[1]) for entry in stored if entry is not None)
+            last = next((str(entry["at"]) for entry in entries if entry["kind"] == "spend"), "")
+            if last[:4] != datetime.now(UTC).isoformat()[:4]:
+                for account in filter(None, map(book.account, book.accounts())):
+                    assert account.promised is not None
+                    book.put_account(replace(account, filter=Filter.of(account.promised)))
+        return super().spend(accounts, plan, **named)
+
+
+class AnybodyMay(Ledger):
+    """Writes down who asks, and never looks whether they may (L15)."""
+
+    def _policy(self, book: Book, duty: str) -> Policy | None:
+        policy: Policy | None = book.fact("policy", "")
+        return policy
+
+
+class OdometerSoldAsFilter(Ledger):
+    """Reads off how much was lost so far, and refuses nothing. The reading is right at any time that was fixed before;
+    who stops when the answers look best has read it at another one (B3)."""
+
+    def _charges(self, book: Book, paying: dict[str, Account], *args: Any, **named: Any) -> Any:
+        try:
+            return super()._charges(book, paying, *args, **named)
+        except BudgetError:
+            return {name: Charge(()) for name in paying}, dict(paying)
+
+
+def hashes_alone(store: Store, anchor: Anchor | None = None, **_: Any) -> Report:
+    """A check that follows the hashes and stops there: whoever writes the whole chain anew, or what is stored beside
+    it, is not seen (L5)."""
+    broken = first_broken(store.entries())
+    problems = () if broken is None else (Problem(*broken),)
+    return Report(GENESIS, 0, 0, 0, problems, ())

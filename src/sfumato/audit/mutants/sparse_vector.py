@@ -10,6 +10,9 @@ from dataclasses import dataclass, replace
 from functools import cached_property
 from typing import Any
 
+import numpy as np
+from numpy.typing import NDArray
+
 from ...interactive import Conversation
 from ...laws import DiscreteLaplace
 from ...mechanisms.sparse_vector import SparseVector
@@ -32,6 +35,20 @@ class NoisyValueShown(SparseVector):
 
     def _begin(self, run: Run) -> Conversation:
         return _Showing(self.gate, run.noise)
+
+    def outcomes(self, rows: Rows, run: Run, count: int) -> NDArray[np.float64]:
+        """So many conversations, one a row: what each question was told, then the values that crossings showed."""
+        gate = self.gate
+        threshold, left = gate.begin(run.noise, count), np.full(count, gate.count, dtype=np.int64)
+        told, shown = [], []
+        for question in self._accepted(rows.table):
+            values = question.in_units(question.query.steps(rows, question.exponent), gate.finer)
+            noisy = gate.noisy(values, count, run.noise)
+            answers = gate.told(noisy, threshold, left)
+            left = left - np.sum(answers == ABOVE, axis=1)
+            told.append(answers)
+            shown.append(np.where(answers == ABOVE, noisy / gate.finer, 0.0))
+        return np.concatenate([*told, *shown], axis=1).astype(np.float64)
 
 
 class _Showing(Watch):

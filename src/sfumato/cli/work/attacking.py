@@ -11,7 +11,7 @@ from rich.text import Text
 from ...audit.attacks import ATTACKS, TITLES, CouldNotRunError, Verdict, attack
 from ..documents import Document, Part
 from ..problems import CHECK, CommandError, lacking, meant
-from ..progress import counted
+from ..progress import working
 from ..screen import columns, say
 from ..telling import Outcome
 
@@ -73,7 +73,10 @@ def attacked(ids: list[str], *, every: bool, quick: bool, controls: bool) -> Out
             "it is not on the list",
             f"{also}`sfumato attack --list` has them",
         )
-    done = [_one(each, quick, controls) for each in counted(chosen, "attacking")]
+    done = []
+    for place, each in enumerate(chosen, 1):
+        with working(f"attack {place} of {len(chosen)}: {each}, {TITLES[each]}"):
+            done.append(_one(each, quick, controls))
     holds = all(each.verdict == "withstood" and each.control in ("found", "not tried") for each in done)
     body = AttackDocument(holds=holds, quick=quick, attacks=done)
     return Outcome(body, lambda console: _show(console, body), 0 if holds else CHECK)
@@ -129,6 +132,7 @@ def _show(console: Console, body: AttackDocument) -> None:
             say(console, f"its planted bug: {each.control_text}", first=f"{each.id}  ")
     if body.holds:
         effort = ", with less effort than usual" if body.quick else ""
-        say(console, f"All {len(body.attacks)} withstood{effort}.", style="green")
+        whole = sum(each.seconds for each in body.attacks)
+        say(console, f"All {len(body.attacks)} withstood{effort}, in {whole:.0f} s.", style="green")
     else:
         say(console, "NOT ALL HELD: release nothing with this installation until it is known why.", style="bold red")

@@ -54,7 +54,7 @@ def trained(asked: Asked) -> Outcome:
     project, training = load_training(asked.file, asked.project)
     if find_spec("torch") is None:
         raise ModuleNotFoundError("training needs PyTorch", name="torch")
-    _code_told(training)
+    code_told(training)
     plan = plan_of(project, training)
     public = public_of(project, training, plan)
     if public is not None and public.groups is not None and not _tells_classes(public):
@@ -98,7 +98,7 @@ def trained(asked: Asked) -> Outcome:
     return Outcome(body, lambda console: show_train(console, body))
 
 
-def _code_told(training: Training) -> None:
+def code_told(training: Training) -> None:
     """Code of the user's own runs with this user's rights, outside of every guarantee: that is said."""
     names = [name for name in (training.form.model.name, training.form.loss or "") if is_code(name)]
     if names:

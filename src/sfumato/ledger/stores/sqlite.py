@@ -19,7 +19,7 @@ from ...errors import LedgerError
 from ..proof.chain import Link
 from .base import Book
 from .schema import migrations
-from .sqlite_book import UNWRITABLE, UNWRITTEN, Known, SQLiteBook, told
+from .sqlite_book import UNWRITABLE, UNWRITTEN, Known, SQLiteBook, held, told
 from .sqlite_file import MOVED, NO_FOLDER, NO_PLACE, UNREADABLE, LedgerFile
 from .words import CLOSED, FORKED, NEWER
 
@@ -214,7 +214,7 @@ class SQLiteStore:
         while True:
             block = self._block(first)
             for number, digest, body in block:
-                yield Link(number, digest), body
+                yield Link(number, held(digest)), held(body)
             if len(block) < _BLOCK:
                 return
             first = block[-1][0] + 1

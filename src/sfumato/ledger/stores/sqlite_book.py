@@ -37,7 +37,7 @@ class SQLiteBook:
     def __init__(self, connection: sqlite3.Connection, known: Known) -> None:
         self._connection = connection
         row = self._sql("SELECT number, hash FROM entries ORDER BY number DESC LIMIT 1").fetchone()
-        self.head = GENESIS if row is None else Link(*row)
+        self.head = GENESIS if row is None else Link(row[0], held(row[1]))
         same = known.head == self.head
         if not same and known.head != GENESIS:
             before = self.entry(known.head.number)
@@ -70,7 +70,7 @@ class SQLiteBook:
     def entry(self, number: int) -> tuple[Link, bytes] | None:
         with told():
             row = self._sql("SELECT number, hash, body FROM entries WHERE number = ?", (number,)).fetchone()
-        return None if row is None else (Link(row[0], row[1]), row[2])
+        return None if row is None else (Link(row[0], held(row[1])), held(row[2]))
 
     def account(self, name: str) -> Account | None:
         if name not in self._accounts:
@@ -155,6 +155,11 @@ class SQLiteBook:
                 (kind, name, state),
             )
         keep_fact(self._facts, kind, name, value)
+
+
+def held(cell: Any) -> bytes:
+    """What a cell of bytes holds. On a damaged page it may be NULL, or something else: nothing that any hash is of."""
+    return cell if isinstance(cell, bytes) else b""
 
 
 class told:  # noqa: N801 it reads as a word

@@ -1,0 +1,224 @@
+"""L5: no entry is changed, lost, moved or added unseen.
+
+Claim. Each entry carries the hash of the one before it, so a change shows at that entry, unless everything after it is
+hashed anew; then the signed checkpoints outside tell, up to the last of them. What is stored beside the entries is what
+they amount to, and `verify` computes it again.
+
+Two attacks on a ledger with an anchor. Bytes of its file are flipped, one at a time: where the logical content of a
+table has changed, or the file cannot be read, `verify` must say so (a byte on a free page is harmless). And somebody
+who may write the file edits it: entries are changed, dropped, exchanged, added, cut off, also with all hashes written
+anew, and accounts, receipts, answers and facts are changed beside them. The planted bug follows the hashes and stops
+there.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import shutil
+import sqlite3
+from collections.abc import Callable, Iterator
+from contextlib import closing
+from fractions import Fraction
+from pathlib import Path
+from typing import Any
+
+from ....accounting.filters import Budget
+from ....combine import reserve, sequence
+from ....errors import LedgerError
+from ....events import Pure
+from ....ledger.ledger import Ledger
+from ....ledger.proof.anchor import FileAnchor
+from ....ledger.proof.anchored import AnchoredStore
+from ....ledger.proof.chain import GENESIS
+from ....ledger.proof.keys import Key
+from ....ledger.proof.verify import verify
+from ....ledger.stores.sqlite import SQLiteStore
+from ...mutants.ledgers import hashes_alone
+from ..verdict import Verdict
+from .ground import ROW, Choices, count, folder, pay
+
+Verify = Callable[..., Any]
+TABLES = ("entries", "accounts", "receipts", "facts")
+BY_INDEX = (
+    "SELECT key, id FROM receipts INDEXED BY receipts_by_key WHERE key IS NOT NULL ORDER BY key",
+    "SELECT plan_hash, data, id FROM receipts INDEXED BY receipts_by_plan WHERE answer IS NOT NULL ORDER BY plan_hash",
+)
+
+
+def attack(*, check: Verify = verify, every: int = 19, seed: int = 1) -> Verdict:
+    """Flip every so-manieth byte, and make each edit."""
+    with folder() as home:
+        book = _Book(home, check)
+        if not book.holds(book.path):
+            return Verdict("L5", True, "A ledger that nobody touched does not verify.", {})
+        flips, unseen = _flips(book, every, seed)
+        edits, missed = 0, []
+        for name, made in _edits(book):
+            edits += 1
+            if made and book.holds(book.copy):
+                missed.append(name)
+    words = f"{flips} flipped bytes that changed something, {edits} edits: "
+    unnoticed = [f"byte {number}" for number in unseen] + missed
+    words += f"{len(unnoticed)} went unnoticed, {unnoticed[0]} first." if unnoticed else "none went unnoticed."
+    figures = {"flips that changed something": flips, "flips unseen": len(unseen), "edits": edits, "edits unseen": 0}
+    return Verdict("L5", bool(unnoticed), words, {**figures, "edits unseen": len(missed)})
+
+
+def control() -> Verdict:
+    return attack(check=hashes_alone, every=997)
+
+
+class _Book:
+    """A ledger with an anchor and something of everything, and a copy of its file to spoil."""
+
+    def __init__(self, home: Path, check: Verify) -> None:
+        self.path, self.copy, self._check = home / "ledger", home / "copy", check
+        (home / "outside").mkdir()
+        with closing(sqlite3.connect(self.path)) as small:
+            small.execute("PRAGMA page_size = 512")
+            small.execute("VACUUM")
+        self._key, self._anchor = Key.make(home / "key"), FileAnchor(home / "outside" / "anchor")
+        with closing(AnchoredStore(SQLiteStore(self.path, create=True), self._anchor, self._key, every=3)) as store:
+            _life(Ledger(store))
+        self.good = self.path.read_bytes()
+        self.content = content(self.path)
+
+    def holds(self, path: Path) -> bool:
+        """Does `verify` find nothing?"""
+        try:
+            with closing(SQLiteStore(path, read_only=True)) as store:
+                return bool(self._check(store, self._anchor, trusted=[self._key.public]).ok)
+        except LedgerError:
+            return False
+
+    def spoil(self, start: int, new: bytes) -> None:
+        self.copy.write_bytes(self.good[:start] + new + self.good[start + len(new) :])
+
+
+def _life(ledger: Ledger) -> None:
+    ledger.open_account("a", Budget(epsilon=9, delta=1e-6))
+    ledger.open_account("b", Budget(epsilon=3), parent="a")
+    for number in (1, 2):
+        receipt = pay(ledger, count(Fraction(number, 10)), "b", key=f"key {number}")
+        ledger.open(receipt)
+        ledger.settle(receipt, "answered" if number > 1 else "failed", b"[1]" if number > 1 else None)
+    held = ledger.hold((), reserve(unit=ROW, budget=Budget(epsilon=1)), data="a@1", grade="exact", note="long work")
+    ledger.open(held)
+    ledger.draw(held, Pure(epsilon=Fraction(1, 2)), Fraction(0))
+    both = sequence(one=count(Fraction(1, 3)), two=count(Fraction(1, 7)))
+    ledger.prepay((), both, data="a@2", grade="exact", note="")
+    ledger.register("view", same_as="a", reason="the same people")
+    pay(ledger, count(Fraction(1, 100)))
+
+
+def content(path: Path) -> Any:
+    """Everything that the tables say; None where they cannot be read."""
+    with closing(sqlite3.connect(f"file:{path}?mode=ro&immutable=1", uri=True)) as connection:
+        connection.text_factory = bytes
+        try:
+            made = connection.execute("SELECT name, sql FROM sqlite_schema ORDER BY name").fetchall()
+            settings = [connection.execute(f"PRAGMA {name}").fetchone() for name in ("user_version", "application_id")]
+            rows = [connection.execute(f"SELECT * FROM {name} ORDER BY 1, 2").fetchall() for name in TABLES]
+            found = [connection.execute(look).fetchall() for look in BY_INDEX]
+        except (sqlite3.Error, UnicodeDecodeError, OverflowError):
+            return None
+        return made, settings, rows, found
+
+
+def _flips(book: _Book, every: int, seed: int) -> tuple[int, list[int]]:
+    """How many flipped bytes changed the content, and those among them that nobody saw."""
+    choose, changed, unseen = Choices(seed), 0, []
+    for place in range(choose.below(every), len(book.good), every):
+        book.spoil(place, bytes([book.good[place] ^ (1 << choose.below(8))]))
+        if content(book.copy) != book.content:
+            changed += 1
+            if book.holds(book.copy):
+                unseen.append(place)
+    return changed, unseen
+
+
+def _edits(book: _Book) -> Iterator[tuple[str, bool]]:
+    """Each edit, made on a fresh copy; was anything changed by it?"""
+    with closing(sqlite3.connect(f"file:{book.path}?mode=ro", uri=True)) as connection:
+        rows = connection.execute("SELECT number, hash, body FROM entries ORDER BY number").fetchall()
+    last = rows[-1][0]
+    bodies = [body for *_, body in rows]
+    for number in range(1, last + 1):
+        here, digits = bodies[number - 1], _other_digit(bodies[number - 1])
+        yield f"entry {number} changed", _made(book, [(digits, number)], "UPDATE entries SET body = ? WHERE number = ?")
+        yield f"entry {number} dropped", _made(book, [(number,)], "DELETE FROM entries WHERE number = ?")
+        again = [*bodies[: number - 1], digits, *bodies[number:]]
+        yield f"entry {number} changed, and all hashes after it", _rewritten(book, again)
+        yield (
+            f"entry {number} left out, and all hashes after it",
+            _rewritten(book, [b for b in bodies if b is not here]),
+        )
+        if number < last:
+            swapped = [*bodies[: number - 1], bodies[number], here, *bodies[number + 1 :]]
+            yield f"entries {number} and the next exchanged, with all hashes", _rewritten(book, swapped)
+            yield f"cut off after entry {number}", _rewritten(book, bodies[:number])
+        yield f"entry {number} twice, with all hashes", _rewritten(book, [*bodies[:number], here, *bodies[number:]])
+    for table, column in (("accounts", "state"), ("accounts", "totals"), ("receipts", "receipt"), ("facts", "state")):
+        for value in _values(book, table, column):
+            changed = f"UPDATE {table} SET {column} = ? WHERE {column} = ?"
+            yield f"{column} of a row of {table} changed", _made(book, [(_other_digit(value), value)], changed)
+    for name, statement in BESIDE.items():
+        yield name, _made(book, [()], statement)
+
+
+BESIDE = {
+    "an account lost": "DELETE FROM accounts WHERE name = 'b'",
+    "an account added": "INSERT INTO accounts SELECT 'c', state, totals FROM accounts WHERE name = 'b'",
+    "totals of another account": "UPDATE accounts SET totals = (SELECT totals FROM accounts WHERE name = 'b')",
+    "a receipt lost": "DELETE FROM receipts WHERE key = 'key 2'",
+    "a receipt opened again": "UPDATE receipts SET state = 'spent' WHERE key = 'key 2'",
+    "an answer changed": "UPDATE receipts SET answer = x'5b325d' WHERE answer IS NOT NULL",
+    "an answer for another question": "UPDATE receipts SET plan_hash = 'x' WHERE answer IS NOT NULL",
+    "a key freed": "UPDATE receipts SET key = NULL WHERE key = 'key 1'",
+    "a fact lost": "DELETE FROM facts WHERE kind = 'part'",
+    "a trigger dropped": "SELECT 1",
+}
+
+
+def _values(book: _Book, table: str, column: str) -> list[bytes]:
+    with closing(sqlite3.connect(f"file:{book.path}?mode=ro", uri=True)) as connection:
+        return [value for (value,) in connection.execute(f"SELECT {column} FROM {table}")]
+
+
+def _other_digit(body: bytes) -> bytes:
+    """The first digit from the middle on, one higher; the middle byte where there is none."""
+    middle = len(body) // 2
+    place = next((n for n in range(middle, len(body)) if body[n : n + 1].isdigit()), middle)
+    return body[:place] + bytes([48 + (body[place] - 47) % 10]) + body[place + 1 :]
+
+
+def _rewritten(book: _Book, bodies: list[bytes]) -> bool:
+    """The chain written anew with these bodies, and hashes that fit."""
+    link, rows = GENESIS, []
+    for body in bodies:
+        link = link.next(body)
+        rows.append((*link, body))
+    return _made(book, rows, "INSERT INTO entries VALUES (?, ?, ?)", first="DELETE FROM entries")
+
+
+def _made(book: _Book, values: list[tuple[Any, ...]], statement: str, first: str = "") -> bool:
+    """By somebody who may do everything to the file: triggers are taken off, and put back as they were."""
+    shutil.copyfile(book.path, book.copy)
+    with closing(sqlite3.connect(book.copy, isolation_level=None)) as administrator:
+        run = administrator.execute
+        triggers = run("SELECT name, sql FROM sqlite_schema WHERE type = 'trigger'").fetchall()
+        for name, _ in triggers:
+            run(f'DROP TRIGGER "{name}"')
+        with contextlib.suppress(sqlite3.IntegrityError):
+            run("BEGIN")
+            if first:
+                run(first)
+            for each in values:
+                run(statement, each)
+            run("COMMIT")
+        if statement != "SELECT 1":
+            for _, sql in triggers:
+                run(sql)
+    for beside in ("copy-wal", "copy-shm"):
+        book.copy.with_name(beside).unlink(missing_ok=True)
+    return content(book.copy) != book.content

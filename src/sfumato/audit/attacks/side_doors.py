@@ -1,0 +1,178 @@
+"""B4, budgets by the side doors: what a ledger promises besides the plain spend.
+
+The account above pays with the one below. Room that is held is nobody else's, and is drawn once. A part of a list that
+was paid in advance is taken once. A closed account pays nothing, and one whose data failed again and again is locked.
+The stored answer is of the very data that was asked, and the data opens with its own receipts alone.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from fractions import Fraction
+from typing import Any
+
+from ...accounting.filters import Budget
+from ...combine import reserve, sequence
+from ...errors import ReceiptError, SfumatoError
+from ...ledger.ledger import Ledger
+from ...ledger.stores.memory import MemoryStore
+from ...plan import Plan, Receipt
+from ...private import Private
+from ...schema import Schema, real
+from ..mutants import ledgers
+from .ledger.ground import ROW, count
+from .verdict import Verdict
+
+Kind = Callable[[Any], Ledger]
+_HALF, _MOST = Fraction(1, 2), Fraction(3, 5)
+
+
+def _opened(kind: Kind, **accounts: str | None) -> Ledger:
+    """Accounts of epsilon 1 each, with what stands above them; the data is called a."""
+    ledger = kind(MemoryStore())
+    for name, parent in accounts.items():
+        ledger.open_account(name, Budget(epsilon=1), parent=parent, unit=ROW, reason="for an attack")
+    return ledger
+
+
+def _paid(ledger: Ledger, plan: Plan[Any], *names: str, data: str = "a@1") -> Receipt | None:
+    try:
+        return ledger.spend(names, plan, data=data, grade="exact", note="")
+    except SfumatoError:
+        return None
+
+
+def above(kind: Kind) -> Iterator[str]:
+    """Two data sets under one house, and a house's budget for both."""
+    ledger = _opened(kind, house=None, a="house", b="house")
+    if _paid(ledger, count(1)) is None:
+        yield "a plan that fits the budget is refused"
+    if _paid(ledger, count(_HALF), data="b@1") is not None:
+        yield "the account above does not pay"
+
+
+def data_pays(kind: Kind) -> Iterator[str]:
+    """Whoever asks, the data's own account pays."""
+    ledger = _opened(kind, a=None, guest=None)
+    _paid(ledger, count(1), "guest")
+    ledger.open_account("other", Budget(epsilon=1), unit=ROW, reason="for an attack")
+    if _paid(ledger, count(_HALF), "other") is not None:
+        yield "the account of the data does not pay"
+
+
+def held(kind: Kind) -> Iterator[str]:
+    """Room is held: nobody else spends it, and it is drawn once."""
+    ledger, plan = _opened(kind, a=None), reserve(None, unit=ROW, budget=Budget(epsilon=_MOST))
+    receipt = ledger.hold((), plan, data="a@1", grade="exact", note="")
+    ledger.open(receipt)
+    if _paid(ledger, count(_HALF)) is not None:
+        yield "what is held is spent by others"
+    drawn = 0
+    for _ in range(4):
+        try:
+            ledger.draw(receipt, count(Fraction(2, 5)).event, Fraction(0))
+            drawn += 1
+        except SfumatoError:
+            break
+    if drawn > 2 or ledger.spent("a")[0].spent > 1:
+        yield "more is drawn than there is"
+    ledger.close(receipt)
+    before = ledger.spent("a")[0].spent
+    try:
+        ledger.draw(receipt, count(Fraction(1, 10)).event, Fraction(0))
+        yield "a closed hold is drawn from"
+    except SfumatoError:
+        pass
+    if ledger.spent("a")[0].spent < before:
+        yield "closing a hold gives back what was drawn"
+
+
+def listed(kind: Kind) -> Iterator[str]:
+    """A list is paid in advance: each part is taken once, on the data that it was paid on."""
+    ledger = _opened(kind, a=None)
+    one, two = count(Fraction(1, 4)), count(Fraction(1, 5))
+    ledger.prepay((), sequence(one=one, two=two), data="a@1", grade="exact", note="")
+    paid = ledger.spent("a")[0].spent
+    _paid(ledger, one, data="a@2")
+    if ledger.spent("a")[0].spent == paid:
+        yield "a part is taken on other data than it was paid on"
+    paid = ledger.spent("a")[0].spent
+    _paid(ledger, one)
+    if ledger.spent("a")[0].spent != paid:
+        yield "a part that was paid is charged again"
+    if _paid(ledger, one) is not None and ledger.spent("a")[0].spent == paid:
+        yield "a part is taken twice for one charge"
+
+
+def closed(kind: Kind) -> Iterator[str]:
+    ledger = _opened(kind, a=None)
+    ledger.close_account("a", reason="for an attack")
+    if _paid(ledger, count(_HALF)) is not None:
+        yield "a closed account pays on"
+
+
+def locked(kind: Kind) -> Iterator[str]:
+    """Failures on the data's side are a bit each: after a few, somebody has to look."""
+    ledger = _opened(kind, a=None)
+    for number in range(5):
+        receipt = _paid(ledger, count(Fraction(1, 100 + number)))
+        if receipt is None:
+            return
+        ledger.open(receipt)
+        ledger.settle(receipt, "failed")
+    yield "five failures lock nothing"
+
+
+def answered(kind: Kind) -> Iterator[str]:
+    """A stored answer is of the data that was asked."""
+    ledger, plan = _opened(kind, a=None), count(_HALF)
+    receipt = _paid(ledger, plan)
+    if receipt is None:
+        yield "a plan that fits the budget is refused"
+        return
+    ledger.open(receipt)
+    ledger.settle(receipt, "answered", b"1")
+    if ledger.answer((), plan.hash, "a@1") is None:
+        yield "a stored answer is not given again"
+    if ledger.answer((), plan.hash, "a@2") is not None:
+        yield "a stored answer is given for other data"
+
+
+def receipts(kind: Kind) -> Iterator[str]:
+    """The data opens with a receipt that was paid for it, and with no other."""
+    ledger = _opened(kind, a=None, patients=None)
+    private = Private("patients", {"x": [1.0]}, unit=ROW, schema=Schema.of(x=real(0, 1)))
+    for data in ("a@1", "patients@2"):
+        receipt = _paid(ledger, count(Fraction(1, 10)), data=data)
+        if receipt is None:
+            continue
+        try:
+            private._open(receipt)
+            yield f"the data opens with a receipt for {data}"
+        except ReceiptError:
+            pass
+
+
+DOORS = (receipts, above, data_pays, held, listed, closed, locked, answered)
+
+
+def attack(kind: Kind = Ledger) -> Verdict:
+    """Every door of one kind of ledger."""
+    found = [f"{door.__name__}: {problem}" for door in DOORS for problem in _tried(door, kind)]
+    words = f"Open: {'; '.join(found)}." if found else f"All {len(DOORS)} side doors are shut."
+    return Verdict("B4", bool(found), words, {"doors": len(DOORS), "open": len(found)})
+
+
+def _tried(door: Callable[[Kind], Iterator[str]], kind: Kind) -> list[str]:
+    try:
+        return list(door(kind))
+    except SfumatoError as problem:
+        return [f"{type(problem).__name__}: {problem}"]
+
+
+def control() -> Verdict:
+    """Ledgers with one door open each: every one must be found."""
+    found = {kind.__name__: attack(kind) for kind in (ledgers.NamedOnly, ledgers.PaidForGood)}
+    missed = [name for name, verdict in found.items() if not verdict.broken]
+    told = " ".join(f"{name}: {verdict.text}" for name, verdict in found.items())
+    return Verdict("B4", not missed, f"Not found: {', '.join(missed)}." if missed else told)

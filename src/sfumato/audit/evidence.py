@@ -1,0 +1,202 @@
+"""The worst pair and event of an audit as a file, and the same event counted again on fresh runs.
+
+The rows in it are made up from the schema, so it may be shown to anybody. It is read as JSON and never run: a view, an
+event and a table are rebuilt from numbers and texts that are checked, and a damaged file is refused.
+"""
+
+from __future__ import annotations
+
+import json
+import math
+from collections.abc import Callable, Mapping
+from os import PathLike
+from pathlib import Path
+from typing import Any
+
+from .. import __version__, checks, record
+from ..errors import ArgumentError, RecordError, SfumatoError
+from ..noise import Bits, Noise, SecureBits
+from ..plan import Plan
+from . import views
+from .counting import Claims
+from .engines import data_for
+from .neighbours import Pair, table_for
+from .outputs import Reading
+from .subjects import MakeNoise, OfCode, OfPlan
+from .telling import Candidate, Event, Finding, counted, judged, worst_claim
+
+FORMAT = "sfumato-audit/1"
+_RUNS, _BLOCK = 20_000, 20_000
+_MOST_BYTES = 64 * 2**20
+_ODD = {"inf": math.inf, "-inf": -math.inf, "nan": math.nan}
+
+
+def claims_from(given: Mapping[float, float] | float) -> dict[float, float]:
+    """Claims as {delta: epsilon}; one number is an epsilon at delta = 0."""
+    pairs = given.items() if isinstance(given, Mapping) else [(0.0, given)]
+    found = {}
+    for delta, epsilon in pairs:
+        if not all(isinstance(x, int | float) and not isinstance(x, bool) for x in (delta, epsilon)):
+            raise checks.refuse("claims", "...", "{delta: epsilon}, such as {0.0: 1.0, 1e-6: 0.5}")
+        if not (0 <= delta < 1 and 0 <= epsilon < math.inf):
+            raise checks.refuse("claims", "...", "deltas from 0 to below 1, and epsilons from 0 on")
+        found[float(delta)] = float(epsilon)
+    if not found:
+        raise checks.refuse("claims", {}, "at least one point, such as {0.0: 1.0}")
+    return dict(sorted(found.items()))
+
+
+def hash_of(plan: Plan[Any] | None) -> str | None:
+    """The plan's hash; None where it has no JSON."""
+    try:
+        return None if plan is None else plan.hash
+    except (SfumatoError, TypeError):
+        return None
+
+
+def written(
+    kind: str,
+    plan: Plan[Any] | None,
+    pair: Pair,
+    reading: Reading,
+    candidate: Candidate,
+    *,
+    counts: tuple[tuple[int, int], tuple[int, int]],
+    claims: Claims,
+    bounds: tuple[float, float],
+) -> dict[str, Any]:
+    """The evidence as a JSON value."""
+    raw: Any = pair.raw if pair.raw is not None else None if plan is not None else (pair.rows, pair.neighbour)
+    return {
+        "format": FORMAT,
+        "version": __version__,
+        "kind": kind,
+        "plan": _plan(plan),
+        "pair": {"change": pair.change, "tables": None if raw is None else [_plain(each) for each in raw]},
+        "reading": reading.encode(),
+        "view": candidate.view.encode(),
+        "event": candidate.event.encode() | {"forward": candidate.forward, "words": str(candidate)},
+        "runs": [trials for _, trials in counts],
+        "counts": [hits for hits, _ in counts],
+        "bounds": list(bounds),
+        "claims": [[delta, epsilon] for delta, epsilon in claims.items() if math.isfinite(epsilon)],
+    }
+
+
+def _plan(plan: Plan[Any] | None) -> Any:
+    try:
+        return None if plan is None else record.encode(plan)
+    except (SfumatoError, TypeError):
+        return None
+
+
+def _plain(value: Any) -> Any:
+    """A made-up cell, column or table as JSON; a text of what is none of these."""
+    if isinstance(value, Mapping) and all(isinstance(name, str) for name in value):
+        return {"columns": {name: _plain(cells) for name, cells in value.items()}}
+    if isinstance(value, list | tuple):
+        return [_plain(cell) for cell in value]
+    if hasattr(value, "tolist"):
+        return _plain(value.tolist())
+    if value is None or isinstance(value, str | bool | int):
+        return value
+    if isinstance(value, float):
+        return value if math.isfinite(value) else {"number": str(value)}
+    return {"text": repr(value)[:200]}
+
+
+def _raw(data: Any) -> Any:
+    """What `_plain` wrote."""
+    if isinstance(data, list):
+        return [_raw(cell) for cell in data]
+    if not isinstance(data, dict):
+        return data
+    if set(data) == {"columns"} and isinstance(data["columns"], dict):
+        return {name: _raw(cells) for name, cells in data["columns"].items()}
+    if set(data) == {"number"} and data["number"] in _ODD:
+        return _ODD[data["number"]]
+    raise ValueError("a cell that cannot be made again")
+
+
+def save(value: Mapping[str, Any], path: str | PathLike[str]) -> None:
+    """Write the evidence."""
+    Path(path).write_text(json.dumps(value, indent=1, allow_nan=False) + "\n", encoding="utf-8")
+
+
+def _loaded(source: Any) -> Mapping[str, Any]:
+    if isinstance(source, Mapping):
+        return source
+    if not isinstance(source, str | PathLike):
+        raise checks.refuse("source", type(source).__name__, "the path of a file of evidence, or result.evidence")
+    path = Path(source)
+    if path.stat().st_size > _MOST_BYTES:
+        raise ArgumentError("source is not allowed: the file is larger than any evidence.")
+    try:
+        found = json.loads(path.read_bytes())
+    except (ValueError, RecursionError):
+        found = None
+    if not isinstance(found, dict):
+        raise ArgumentError("source is not allowed: the file is no evidence of an audit; give what result.save wrote.")
+    return found
+
+
+def reproduce(
+    source: Any,
+    plan: Plan[Any] | Callable[..., Any] | None = None,
+    *,
+    runs: int = _RUNS,
+    confidence: float = 1 - 1e-6,
+    noise: MakeNoise = Noise,
+    bits: Bits | None = None,
+) -> Finding:
+    """Run the plan on the pair of a file again, and count that one event: a fresh lower bound beside the claim.
+
+    source  the path that `result.save` wrote to, or `result.evidence`
+    plan    the plan, where the file does not hold it (a planted bug, a live field); or the function that
+            `check_mechanism` was given
+    """
+    data = _loaded(source)
+    if data.get("format") != FORMAT:
+        raise ArgumentError(f"source is not allowed: its format is not {FORMAT!r}, the one that this version reads.")
+    if not 0 < confidence < 1:
+        raise checks.refuse("confidence", confidence, "a chance above 0 and below 1")
+    count = checks.whole(runs, "runs", least=1, most=10**9)
+    try:
+        claims = claims_from(dict(data["claims"]))
+        reading = Reading.decode(data["reading"])
+        view = views.decode(data["view"], len(reading.names))
+        candidate = Candidate(view, Event.decode(data["event"]), bool(data["event"]["forward"]), 0.0)
+        subject, tables = _subject(data, plan, claims, noise)
+    except (KeyError, TypeError, ValueError, IndexError, AttributeError, RecordError, RecursionError) as problem:
+        if isinstance(problem, ArgumentError):
+            raise
+        raise ArgumentError("source is not allowed: the file is damaged, or of another plan; save it again.") from None
+    source_bits, alpha = SecureBits() if bits is None else bits, (1 - confidence) / 2
+    sides = []
+    for table in tables:
+        hits = 0
+        for start in range(0, count, _BLOCK):
+            outputs = subject.outputs(table, min(_BLOCK, count - start), source_bits)
+            hits += counted(candidate, reading.of(outputs))[0]
+        sides.append((hits, count))
+    low, high = judged(candidate, sides[0], sides[1], alpha)
+    return worst_claim(low, high, claims, str(candidate))
+
+
+def _subject(
+    data: Mapping[str, Any], plan: Any, claims: Mapping[float, float], noise: MakeNoise
+) -> tuple[OfPlan | OfCode, list[Any]]:
+    """What is run again, and on which two inputs."""
+    if data["pair"]["tables"] is None:
+        raise ArgumentError("source is not allowed: the pair was given as data that has no JSON, so it is not in it.")
+    one, other = (_raw(table) for table in data["pair"]["tables"])
+    if callable(plan) and not isinstance(plan, Plan):
+        return OfCode(plan, claims, noise), [one, other]
+    if plan is None:
+        if data["plan"] is None:
+            raise ArgumentError("plan is missing: the file does not hold it, so give the plan that was audited.")
+        plan = record.decode(data["plan"], Plan)
+    if not isinstance(plan, Plan) or type(plan).__name__ != data["kind"]:
+        raise ArgumentError("plan is not allowed: the evidence is of a plan of another kind.")
+    table = table_for(plan)
+    return OfPlan(plan, noise), [data_for(plan, table, columns) for columns in (one, other)]

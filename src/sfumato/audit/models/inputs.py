@@ -1,0 +1,128 @@
+"""Black-box canaries: odd records that are put in by coins, and the finished model's loss on them.
+
+The attacker sees the released model and nothing else, asks for its loss on each canary, and compares it with the loss
+before training. Steinke, Nasr, Jagielski 2023 for the bound, which holds for any records and any score; what makes it
+large is a record that the model learns from nothing else: a wrong label, or an input that no other record has.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from dataclasses import replace
+from fractions import Fraction
+from typing import Any, Literal
+
+import numpy as np
+import torch
+from numpy.typing import NDArray
+
+from ... import checks
+from ...learn.datasets import Encoded
+from ...learn.plan import SGD
+from ...learn.stepping import Stepper
+from ...noise import Noise, SecureBits
+from . import canaries as coins_of
+from . import watching
+from .outcome import ModelAudit, judged
+from .watching import Columns, Steps
+
+Floats = NDArray[np.float64]
+_AT_ONCE = 4096
+
+
+def one_run(
+    plan: SGD,
+    data: Columns,
+    *,
+    canaries: Columns,
+    score: Literal["drop", "loss"] = "drop",
+    guesses: Any = None,
+    confidence: float = 0.95,
+    noise: Noise | None = None,
+    stepper: Steps = Stepper,
+    way: str = "odd records, black box",
+) -> ModelAudit:
+    """Train once on the data and on the canaries whose coin says so, and tell which by the loss of the finished model.
+
+    canaries  records by column, such as `mislabelled` and `lone` make them
+    score     "drop": by how much training lowered the loss; "loss": how low it is
+    """
+    checks.one_of(score, "score", ("drop", "loss"))
+    source = Noise(SecureBits()) if noise is None else noise
+    held = Pool(plan, data, canaries)
+    coins = coins_of.tossed(len(held), source)
+    model = held.trained(coins, source, stepper=stepper)
+    after = held.losses(model)
+    scores = held.losses(plan.model.loaded_as_is()) - after if score == "drop" else -after
+    claim, delta = watching.claimed(held.plan)
+    return judged(
+        scores, coins, way=way, claim=claim, delta=delta, guesses=guesses, confidence=confidence,
+        curve=watching.curve_of(held.plan),
+        figures={"mean loss of canaries that were in": _mean(after[coins]), "and of others": _mean(after[~coins])},
+    )  # fmt: skip
+
+
+class Pool:
+    """Records that may be put in or left out, beside data that stays; and the plan for about half of them."""
+
+    def __init__(self, plan: SGD, data: Columns | None, pool: Columns) -> None:
+        checks.instance(plan, SGD, "plan", "a training, as learn.sgd makes it")
+        if plan.unit.column is not None or plan.unit.change != "add-remove":
+            raise checks.refuse("plan", str(plan.unit), "a plan whose unit is a row that comes and goes")
+        for given, name in ((data or pool, "data"), (pool, "canaries")):
+            missing = [each for each in plan.reads if each not in given]
+            if missing:
+                raise checks.refuse(name, ", ".join(map(str, given)), f"what the plan reads, with {missing[0]!r}")
+        self._pool = {name: watching.as_array(pool[name]) for name in plan.reads}
+        self._data = {
+            name: each[:0] if data is None else watching.as_array(data[name]) for name, each in self._pool.items()
+        }
+        self._encoded = Encoded(watching.rows_of(plan, self._pool), plan.arguments, plan.target)
+        there = len(next(iter(self._data.values()))) + len(self) // 2
+        spread = math.ceil(2.5 * math.sqrt(len(self)))
+        seats = watching.seats_for(plan.sampling, there, spread, Fraction(plan.delta))
+        self.plan: SGD = replace(plan, sampling=seats)
+
+    def __len__(self) -> int:
+        return len(next(iter(self._pool.values())))
+
+    def trained(self, coins: coins_of.Coins, noise: Noise, *, stepper: Steps = Stepper) -> torch.nn.Module:
+        """The model that these coins make."""
+        rows = watching.rows_of(self.plan, watching.joined(self._data, self._pool, coins))
+        return watching.trained(self.plan, rows, noise, stepper=stepper)
+
+    def losses(self, model: torch.nn.Module) -> Floats:
+        """The model's loss on each record of the pool."""
+        out = []
+        for start in range(0, len(self), _AT_ONCE):
+            taken = self._encoded.take(np.arange(start, min(start + _AT_ONCE, len(self))))
+            assert isinstance(taken.inputs, dict) and taken.targets is not None
+            with torch.no_grad():
+                made = self.plan.loss.call(model(*taken.inputs.values()), taken.targets)
+            out.append((made.flatten(1).mean(1) if made.dim() > 1 else made).double().numpy())
+        return np.concatenate(out)
+
+
+def mislabelled(columns: Columns, target: str, classes: Sequence[Any], noise: Noise | None = None) -> dict[str, Any]:
+    """The same records, each with a label that is not its own, any of the others alike."""
+    source = Noise(SecureBits()) if noise is None else noise
+    places = {value: place for place, value in enumerate(classes)}
+    own = np.array([places[each] for each in watching.as_array(columns[target]).tolist()])
+    moved = (own + 1 + source.integers(len(classes) - 1, len(own))) % len(classes)
+    return {**columns, target: np.asarray(classes)[moved]}
+
+
+def lone(shape: tuple[int, ...], places: Any, *, level: float = 1.0) -> NDArray[np.float32]:
+    """One input for each place: nothing but one number there."""
+    at = np.asarray(places, dtype=np.int64)
+    out = np.zeros((len(at), int(np.prod(shape))), dtype=np.float32)
+    out[np.arange(len(at)), at] = level
+    return out.reshape(len(at), *shape)
+
+
+def _mean(losses: Floats) -> float:
+    return float(losses.mean()) if len(losses) else math.nan
+
+
+__all__ = ["Pool", "lone", "mislabelled", "one_run"]

@@ -1,0 +1,105 @@
+"""Membership inference by shadow models: how would the loss on this record look if it had been there, and if not?
+
+Carlini, Chien, Nasr, Song, Terzis, Tramer, "Membership inference attacks from first principles" (2022). Shadow models
+are trained on halves of the pool by coins that the attacker knows. For each record, ln(p / (1 - p)) of the model's
+confidence p = e^-loss is nearly normal over models; the score of a target is the log-likelihood ratio of the two fits
+(online), or how far its value lies above those of models without the record (offline, from half of the fits).
+
+The bound. Targets are further models with hidden coins, one for each record and target. All of them together are one
+mechanism in which a coin touches one model, so it is as private as a single one, and one_run_bound.py and
+one_run_tradeoff.py hold for all coins at once, whatever ties records of one model together. (Counting pairs of record
+and model as independent trials would not do: they are not.) Shadow models are independent of the targets' coins.
+"""
+
+from __future__ import annotations
+
+from typing import Any, Literal
+
+import numpy as np
+from numpy.typing import NDArray
+from scipy import special
+
+from ... import checks
+from ...learn.plan import SGD
+from ...learn.stepping import Stepper
+from ...noise import Noise, SecureBits
+from . import canaries as coins_of
+from . import watching
+from .inputs import Pool
+from .outcome import ModelAudit, judged
+from .watching import Columns, Steps
+
+Floats = NDArray[np.float64]
+Fits = Literal["online", "offline"]
+FITS: tuple[Fits, ...] = ("online", "offline")
+_ENOUGH = 16  # models of one kind for a spread of its own; with fewer, records share one (as the paper does)
+
+
+def audit(
+    plan: SGD,
+    pool: Columns,
+    *,
+    shadows: int = 64,
+    targets: int = 16,
+    fits: Fits = "online",
+    guesses: Any = None,
+    confidence: float = 0.95,
+    noise: Noise | None = None,
+    stepper: Steps = Stepper,
+) -> ModelAudit:
+    """Train shadow models and targets on halves of the pool, and tell the targets' members by the shadows' fits."""
+    checks.one_of(fits, "fits", FITS)
+    known, hidden = checks.whole(shadows, "shadows", least=4), checks.whole(targets, "targets")
+    source = Noise(SecureBits()) if noise is None else noise
+    held = Pool(plan, None, pool)
+    seen, coins = _models(held, known, source, stepper)
+    asked, secret = _models(held, hidden, source, stepper)
+    scores = scores_of(seen, coins, asked, fits=fits)
+    claim, delta = watching.claimed(held.plan)
+    return judged(
+        scores, secret.reshape(-1), way=f"shadow models, {fits}", claim=claim, delta=delta, guesses=guesses,
+        confidence=confidence, curve=watching.curve_of(held.plan),
+        cut=0.0 if fits == "online" else None, figures={"shadow models": float(known), "targets": float(hidden)},
+    )  # fmt: skip
+
+
+def scores_of(seen: Floats, coins: NDArray[np.bool_], asked: Floats, *, fits: Fits = "online") -> Floats:
+    """The score of each target and record, in one row after the other.
+
+    seen, coins  what shadow models gave for each record, and whether it was in; rows are models
+    asked        what the targets gave
+    """
+    out_mean, out_spread = _fit(seen, ~coins)
+    if fits == "offline":
+        return np.asarray(special.log_ndtr((asked - out_mean) / out_spread)).reshape(-1)
+    in_mean, in_spread = _fit(seen, coins)
+    return np.asarray(_log_normal(asked, in_mean, in_spread) - _log_normal(asked, out_mean, out_spread)).reshape(-1)
+
+
+def scaled(losses: Floats) -> Floats:
+    """ln(p / (1 - p)) for p = e^-loss, within what a float can tell."""
+    return np.asarray(-np.log(np.expm1(np.clip(losses, 1e-12, 500.0))))
+
+
+def _models(held: Pool, many: int, noise: Noise, stepper: Steps) -> tuple[Floats, NDArray[np.bool_]]:
+    coins = np.stack([coins_of.tossed(len(held), noise) for _ in range(many)])
+    with watching.on_one_thread():
+        made = [scaled(held.losses(held.trained(each, noise, stepper=stepper))) for each in coins]
+    return np.stack(made), coins
+
+
+def _fit(seen: Floats, chosen: NDArray[np.bool_]) -> tuple[Floats, Floats]:
+    """Mean and spread of each record over the chosen models; of all records alike where there are few models."""
+    counts = np.maximum(chosen.sum(0), 1)
+    mean = np.where(chosen, seen, 0.0).sum(0) / counts
+    squares = np.where(chosen, (seen - mean) ** 2, 0.0)
+    few = squares.sum() / max(int(chosen.sum()), 1)
+    spread = squares.sum(0) / counts if counts.min() >= _ENOUGH else np.full(len(mean), few)
+    return np.asarray(mean), np.sqrt(np.maximum(spread, 1e-12))
+
+
+def _log_normal(values: Floats, mean: Floats, spread: Floats) -> Floats:
+    return np.asarray(-0.5 * ((values - mean) / spread) ** 2 - np.log(spread))
+
+
+__all__ = ["FITS", "audit", "scaled", "scores_of"]

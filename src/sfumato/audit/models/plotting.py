@@ -1,0 +1,107 @@
+"""Pictures of an audit: how well members were told, beside what the claim allows.
+
+matplotlib is an extra, asked for on first use; `roc_data` gives the same as plain numbers, and `roc_svg` as a drawing
+that a page can hold as it is.
+"""
+
+from __future__ import annotations
+
+import html
+import math
+from collections.abc import Iterable
+from typing import Any
+
+import numpy as np
+
+from ...report.axes import axes
+from ...report.explain import most_found
+from .outcome import ModelAudit
+
+_LEAST = 1e-4
+_POINTS = 120
+_WIDE, _TALL, _MARGIN = 360.0, 300.0, 44.0
+
+
+def roc_data(audit: ModelAudit, *, least: float = _LEAST) -> dict[str, Any]:
+    """What is drawn: rates that were seen, and the most that the claim allows, from the rate `least` on.
+
+    seen, allowed  pairs of false- and true-positive rates
+    """
+    rates = np.geomspace(least, 1.0, _POINTS)
+    allowed = most_found(rates, audit.claim, audit.delta)
+    seen = [(max(false, least), max(found, least)) for false, found in audit.points]
+    return {
+        "least": least,
+        "seen": seen,
+        "allowed": list(zip(rates.tolist(), np.maximum(allowed, least).tolist(), strict=True)),
+        "epsilon": audit.epsilon,
+        "claim": audit.claim,
+        "delta": audit.delta,
+        "confidence": audit.confidence,
+        "broken": audit.broken,
+    }
+
+
+def plot_roc(audit: ModelAudit, *, ax: Any = None, label: str | None = None, least: float = _LEAST) -> Any:
+    """True against false positives, both on a log scale; what the claim rules out is shaded."""
+    ax = axes(ax)
+    data = roc_data(audit, least=least)
+    at, most = zip(*data["allowed"], strict=True)
+    ax.fill_between(at, most, 1.0, alpha=0.2, color="grey", label=f"ruled out by epsilon = {audit.claim:.3g}")
+    if data["seen"]:
+        ax.plot(*zip(*data["seen"], strict=True), label=label or audit.way)
+    ax.plot([least, 1], [least, 1], linestyle=":", color="grey", label="_guessing")
+    ax.set_xscale("log")
+    ax.set_yscale("log")
+    ax.set_xlim(least, 1)
+    ax.set_ylim(least, 1)
+    ax.set_xlabel("false-positive rate")
+    ax.set_ylabel("true-positive rate")
+    ax.set_title(f"Members told apart: epsilon at least {audit.epsilon:.3g}")
+    ax.legend()
+    return ax
+
+
+def plot_bounds(audits: Iterable[ModelAudit], *, ax: Any = None) -> Any:
+    """The lower bound of each audit beside the claim that it is held against."""
+    found = list(audits)
+    ax = axes(ax)
+    places = np.arange(len(found))
+    ax.barh(places, [each.epsilon for each in found], label="proven at least")
+    ax.scatter([each.claim for each in found], places, marker="|", s=400, color="grey", label="claimed")
+    ax.set_yticks(places, [each.way for each in found], parse_math=False)
+    ax.set_xlim(left=0)
+    ax.set_xlabel("epsilon")
+    ax.set_title("What was proven of what is claimed")
+    ax.legend()
+    return ax
+
+
+def roc_svg(audit: ModelAudit, *, least: float = _LEAST) -> str:
+    """The same picture as SVG text, in the colours of the page around it."""
+    data = roc_data(audit, least=least)
+
+    def at(point: tuple[float, float]) -> str:
+        share = [1 - math.log(min(max(each, least), 1.0)) / math.log(least) for each in point]
+        return f"{_MARGIN + share[0] * (_WIDE - _MARGIN - 8):.1f},{8 + (1 - share[1]) * (_TALL - _MARGIN - 8):.1f}"
+
+    outline = " ".join(at(each) for each in [*data["allowed"], (1.0, 1.0), (least, 1.0)])
+    seen = " ".join(at(each) for each in data["seen"])
+    words = html.escape(f"{audit.way}: epsilon at least {audit.epsilon:.3g}, claimed {audit.claim:.3g}")
+    quiet = 'fill="currentColor" font-size="11"'
+    middle = _MARGIN + (_WIDE - _MARGIN) / 2
+    return (
+        f'<svg viewBox="0 0 {_WIDE:g} {_TALL:g}" width="{_WIDE:g}" height="{_TALL:g}" role="img" aria-label="{words}">'
+        f'<polygon points="{outline}" fill="currentColor" fill-opacity=".12"/>'
+        f'<polyline points="{at((least, least))} {at((1.0, 1.0))}" fill="none" stroke="currentColor" '
+        f'stroke-opacity=".4" stroke-dasharray="2 3"/>'
+        f'<polyline points="{seen}" fill="none" stroke="{"#d64545" if audit.broken else "#d9822b"}" '
+        f'stroke-width="1.6"/>'
+        f'<text {quiet} x="{middle:g}" y="{_TALL - 8:g}" text-anchor="middle">'
+        f"false-positive rate, {least:g} to 1</text>"
+        f'<text {quiet} transform="translate(14 {_TALL / 2:g}) rotate(-90)" text-anchor="middle">'
+        f"true-positive rate</text></svg>"
+    )
+
+
+__all__ = ["plot_bounds", "plot_roc", "roc_data", "roc_svg"]

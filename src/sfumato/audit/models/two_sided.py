@@ -1,0 +1,118 @@
+"""Many trainings, with and without one canary: bounds from both kinds of error, for trials that are independent.
+
+Jagielski, Ullman, Oprea 2020; Nasr et al. 2021 and 2023. Claim: let the scores with the canary be independent and
+alike, those without it too, and let an event be chosen without looking at them. By Clopper-Pearson its probabilities P
+and P' are at least `low` and at most `high`, wrong with chance at most alpha each; so epsilon >= ln((low - delta) /
+high), and a mu-GDP mechanism has mu >= Phi^-1(low) - Phi^-1(high). The threshold is chosen on the first half of the
+scores, and judged on the second, unless it is given.
+
+The scores of canaries of one training are not independent: one_run_bound.py is for these.
+"""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+from scipy import special
+
+from ... import checks
+from ..counting import at_least, at_most, shown
+from .one_run_bound import checked_confidence
+
+Floats = NDArray[np.float64]
+_CUTS = 200
+
+
+@dataclass(frozen=True)
+class TwoSided:
+    """The most telling threshold: what it shows of epsilon at delta, and of mu if the mechanism is Gaussian.
+
+    above            is the event "the score is at least the threshold", or the other side of it?
+    inside, outside  how often it was seen with the canary and without
+    """
+
+    epsilon: float
+    mu: float
+    delta: float
+    confidence: float
+    threshold: float
+    above: bool
+    inside: float
+    outside: float
+
+    def __str__(self) -> str:
+        sign = ">=" if self.above else "<"
+        return (
+            f"epsilon >= {self.epsilon:.4g} at delta = {self.delta:.3g} (mu >= {self.mu:.4g} if Gaussian), at "
+            f"{100 * self.confidence:.10g} %: score {sign} {self.threshold:.4g} for {self.inside:.2%} with it "
+            f"and {self.outside:.2%} without"
+        )
+
+
+def bounds(
+    inside: Any, outside: Any, *, delta: float = 0.0, confidence: float = 0.95, threshold: float | None = None
+) -> TwoSided:
+    """Lower bounds from the scores of independent trainings with the canary, and of others without it.
+
+    threshold  fixed in advance; then all scores are judged by it. None: the first half chooses one
+    """
+    one, other = (np.asarray(each, dtype=np.float64).reshape(-1) for each in (inside, outside))
+    error = 1 - checked_confidence(confidence)
+    least = 2 if threshold is None else 1
+    if min(len(one), len(other)) < least:
+        raise checks.refuse("inside, outside", (len(one), len(other)), f"at least {least} score(s) of each kind")
+    ways: list[tuple[float, bool]]
+    if threshold is None:
+        first, second = len(one) // 2, len(other) // 2
+        ways = [_chosen(one[:first], other[:second], delta, error / 2)]
+        one, other = one[first:], other[second:]
+    else:
+        ways = [(float(threshold), True), (float(threshold), False)]
+    alpha = error / (2 * len(ways))  # for each way one bound on either side
+    return max((_judged(one, other, cut, above, delta, alpha, confidence) for cut, above in ways), key=_told)
+
+
+def _told(found: TwoSided) -> tuple[float, float]:
+    return found.epsilon, found.mu
+
+
+def _chosen(one: Floats, other: Floats, delta: float, alpha: float) -> tuple[float, bool]:
+    """The threshold and side that look best on this half."""
+    cuts = np.unique(np.quantile(np.concatenate([one, other]), np.linspace(0, 1, _CUTS), method="nearest"))
+    best: tuple[float, float, float, bool] = (-1.0, -math.inf, float(cuts[0]), True)
+    for above in (True, False):
+        here, there = (one, other) if above else (other, one)
+        hits, others = _hits(here, cuts, above), _hits(there, cuts, above)
+        low, high = at_least(hits, len(here), alpha), at_most(others, len(there), alpha)
+        found, lead = shown(low, high, delta), low - high  # the lead breaks ties where nothing is shown yet
+        place = int(np.lexsort((lead, found))[-1])
+        best = max(best, (float(found[place]), float(lead[place]), float(cuts[place]), above))
+    return best[2], best[3]
+
+
+def _judged(
+    one: Floats, other: Floats, cut: float, above: bool, delta: float, alpha: float, confidence: float
+) -> TwoSided:
+    """High scores tell that it was there, low ones that it was not: then the event is likelier without it."""
+    here, there = (one, other) if above else (other, one)
+    hits, others = (int(_hits(each, np.array([cut]), above)[0]) for each in (here, there))
+    low, high = float(at_least(hits, len(here), alpha)), float(at_most(others, len(there), alpha))
+    mu = float(special.ndtri(low) - special.ndtri(high)) if low > 0 and high < 1 else 0.0
+    rates = hits / len(here), others / len(there)
+    return TwoSided(
+        epsilon=float(shown(low, high, delta)), mu=max(mu, 0.0), delta=delta, confidence=confidence, threshold=cut,
+        above=above, inside=rates[0 if above else 1], outside=rates[1 if above else 0],
+    )  # fmt: skip
+
+
+def _hits(scores: Floats, cuts: Floats, above: bool) -> NDArray[np.int64]:
+    """How many scores are at or above each cut, or below it."""
+    below = np.searchsorted(np.sort(scores), cuts, side="left")
+    return np.asarray(len(scores) - below if above else below, dtype=np.int64)
+
+
+__all__ = ["TwoSided", "bounds"]

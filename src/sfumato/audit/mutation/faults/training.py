@@ -1,0 +1,119 @@
+"""Faults of private training."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+
+from ..mutant import Shelf, attacks, swap, swap_everywhere
+
+FAULTS = Shelf("training", needs="torch")
+
+
+@FAULTS.fault("records are not clipped", by=attacks("T2"))
+def not_clipped() -> None:
+    from ....learn import clipping
+
+    def made(factor: Any) -> Any:
+        return lambda self, norms, most: factor(self, norms, 2.0**60)
+
+    swap(clipping.Clipping, "factor", made)
+
+
+@FAULTS.fault("records are clipped to twice the norm", by=attacks("T2"))
+def twice_the_norm() -> None:
+    from ....learn import clipping
+
+    swap(clipping.Clipping, "factor", lambda factor: lambda self, norms, most: factor(self, norms, 2 * most))
+
+
+@FAULTS.fault("micro-batches are clipped, not records", by=attacks("T2"))
+def micro_batches() -> None:
+    from ....learn import stepping
+    from ...mutants.training import ClipsMicroBatches
+
+    swap(stepping.Batch, "add", lambda _: vars(ClipsMicroBatches.kind)["add"])
+
+
+@FAULTS.fault("noise at the first step only", by=attacks("T1", "T2"))
+def first_step() -> None:
+    from ....learn import blurring
+
+    def made(released: Any) -> Callable[..., Any]:
+        seen: list[int] = []
+
+        def later(self: Any, noise: Any, divisor: float) -> Any:
+            seen.append(1)
+            return released(self, noise if len(seen) == 1 else 0 * noise, divisor)
+
+        return later
+
+    swap(blurring.Sum, "released", made)
+
+
+@FAULTS.fault("the divisor is what was drawn", by=attacks("T2"))
+def actual() -> None:
+    """The sum is divided by how many came."""
+    from ....learn import stepping
+
+    def counting(add: Any) -> Any:
+        def add_and_count(self: Any, done: Any, present: Any) -> None:
+            add(self, done, present)
+            self.came = getattr(self, "came", 0) + int(present.sum())
+
+        return add_and_count
+
+    def divided(released: Any) -> Any:
+        def by_them(self: Any) -> Any:
+            return [each * (self._stepper.plan.divisor / max(self.came, 1)) for each in released(self)]
+
+        return by_them
+
+    swap(stepping.Batch, "add", counting)
+    swap(stepping.Batch, "released", divided)
+
+
+@FAULTS.fault("BatchNorm is let in", by=attacks("T2"))
+def batch_norm() -> None:
+    from ....learn import checking, front
+
+    assert front is not None  # which has taken one of them by name
+    swap_everywhere(checking.check, lambda _: lambda engine, *, clipping: checking.Findings(()))
+    swap_everywhere(checking.check_parts, lambda _: lambda model: None)
+
+
+@FAULTS.fault("half the noise of a step", by=attacks("T2"))
+def half_the_noise() -> None:
+    from ....learn import blurring
+
+    swap(blurring.Sum, "released", lambda one: lambda self, noise, divisor: one(self, noise // 2, divisor))
+
+
+@FAULTS.fault("batches of a shuffled order", by=attacks("T1"))
+def shuffled() -> None:
+    from ....learn import sampling
+    from ...mutants.training import Shuffled
+
+    waiting: list[int] = []
+
+    def draw(self: Any, units: int, noise: Any) -> Any:
+        object.__setattr__(self, "waiting", waiting)
+        return vars(Shuffled)["draw"](self, units, noise)
+
+    swap(sampling.Poisson, "draw", lambda _: draw)
+
+
+@FAULTS.fault("who is drawn sits one after the other", by=attacks("T1"))
+def packed() -> None:
+    from ....learn import sampling
+
+    def made(draw: Any) -> Any:
+        def close(self: Any, units: int, noise: Any) -> Any:
+            slots = draw(self, units, noise)
+            return np.sort(slots)[::-1].copy()  # whoever is there comes first; free seats are -1
+
+        return close
+
+    swap(sampling.Poisson, "draw", made)

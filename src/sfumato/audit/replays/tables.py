@@ -1,0 +1,181 @@
+"""Neighbouring tables for a pipeline, from a table's public description and the unit: sizes, and extremes.
+
+A plan says itself which queries it holds; a pipeline does not. So it is tried where glue usually gives way: tables of
+every small size and around round numbers (a size that is read, divided by or cut off shows there), and one unit with
+extreme cells or too many rows.
+"""
+
+from __future__ import annotations
+
+import copy
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+from ... import checks
+from ...accounting.filters import Budget
+from ...combine import reserve
+from ...errors import ArgumentError
+from ...schema import Table, TensorColumn
+from ...units import Unit
+from ..neighbours import Columns, Person, Scene, blank, extremes, ordinary, scenes
+
+SIZES = (*range(16), 19, 24, 31, 49, 63, 99, 127, 255)
+"""Units beside the one that changes: after each of these comes a number at which something may be rounded or full."""
+
+_REMOVED = 8  # units of given rows that are left out, one after the other
+
+
+@dataclass(frozen=True)
+class Case:
+    """Two neighbouring tables, as columns. Cases with the same `base` begin from the same table."""
+
+    base: str
+    before: Any
+    after: Any
+    words: str
+
+
+def cases_of(table: Table, unit: Unit, *, awkward: bool = True) -> Iterator[Case]:
+    """Pairs for a table and a unit. Not `awkward`: cells are what the schema says they are."""
+    people = _ordinary_people(table, unit, max(SIZES) + 2)
+    for size in SIZES:
+        if table.rows is not None and size >= table.rows:  # how many there are at most is public
+            break
+        scene = _changed(unit, people[: size + 2])
+        if scene.fits(table, unit):
+            before, after = scene.columns(table, unit)
+            yield Case(f"{size} units", before, after, f"an ordinary unit {_WORDS[unit.change]}; beside it {size}")
+    stand_in = reserve(unit=unit, budget=Budget(epsilon=1))
+    allowed = {name: [] if awkward else _allowed(table, name) for name in table.columns}
+    for words, scene in scenes(stand_in, table):
+        if awkward or _clean((*scene.others, *scene.before, *scene.after), allowed, unit.change == "zero-out"):
+            before, after = scene.columns(table, unit)
+            yield Case(repr((scene.others, scene.before)), before, after, words)
+
+
+def cases_from(data: Any, unit: Unit) -> Iterator[Case]:
+    """Pairs from given rows: small beginnings of them, and the whole with one unit changed."""
+    columns = columns_given(data)
+    owners = _owners(columns, unit)
+    names = list(dict.fromkeys(owners))
+    for size in (size for size in SIZES if size < len(names)):
+        yield _without(columns, owners, names[: size + 1], names[size], unit, f"the first {size} units")
+    for one in names[:_REMOVED]:
+        yield _without(columns, owners, names, one, unit, "all units")
+
+
+_WORDS = {"add-remove": "added", "replace": "replaced by another", "zero-out": "zeroed out"}
+
+
+def _without(columns: Columns, owners: list[Any], kept: list[Any], one: Any, unit: Unit, base: str) -> Case:
+    """The units that are kept, and the same with one of them changed."""
+    here = [place for place, owner in enumerate(owners) if owner in set(kept)]
+    theirs = {place for place in here if owners[place] == one}
+    before = {name: [cells[place] for place in here] for name, cells in columns.items()}
+    words = f"a unit {_WORDS[unit.change]}; beside it the rest of {base}"
+    if unit.change == "add-remove":
+        there = [place for place in here if place not in theirs]
+        return Case(base, before, {name: [cells[place] for place in there] for name, cells in columns.items()}, words)
+    after = {name: list(cells) for name, cells in before.items()}
+    others = [place for place in here if place not in theirs]
+    for row, place in enumerate(here):
+        if place in theirs:
+            for name, cells in after.items():
+                if name == unit.column:
+                    continue
+                other = columns[name][others[row % len(others)]] if others else None
+                cells[row] = other if unit.change == "replace" else None
+    return Case(base, before, after, words)
+
+
+def _owners(columns: Columns, unit: Unit) -> list[Any]:
+    if unit.column is not None:
+        if unit.column not in columns:
+            raise ArgumentError(f"data has no column {unit.column!r}, which names the unit.")
+        return list(columns[unit.column])
+    return list(range(len(next(iter(columns.values()), []))))
+
+
+def columns_given(data: Any) -> Columns:
+    """Rows of any kind as lists by column."""
+    if not isinstance(data, Mapping) and not hasattr(data, "columns"):
+        raise checks.refuse("data", type(data).__name__, "columns by name, or a frame; other tables as pairs=[(a, b)]")
+    names = list(data) if isinstance(data, Mapping) else [str(name) for name in data.columns]
+    columns = {name: list(data[name]) for name in names}
+    if not columns or len({len(cells) for cells in columns.values()}) > 1:
+        raise ArgumentError("data is not allowed: give at least one column, all of the same length.")
+    return columns
+
+
+def _ordinary_people(table: Table, unit: Unit, count: int) -> list[Person]:
+    """Units of one clean row each."""
+    made = ordinary(table, count)
+    names = [name for name in table.columns if name != unit.column]
+    return [({name: _cell(made[name], place) for name in names},) for place in range(count)]
+
+
+def _cell(cells: Any, place: int) -> Any:
+    cell = cells[place]
+    return cell.tolist() if isinstance(cell, np.ndarray | np.generic) else cell
+
+
+def _changed(unit: Unit, people: Sequence[Person]) -> Scene:
+    *others, one, other = people
+    group = unit.group
+    if unit.change == "add-remove":
+        return Scene(tuple(others), (), (one,) * group, place=len(others))
+    to = other if unit.change == "replace" else blank(one)
+    return Scene(tuple(others), (one,) * group, (to,) * group)
+
+
+def _allowed(table: Table, name: str) -> list[Any]:
+    """The extremes of a column that lie within its description."""
+    column = table.column(name)
+    if column.type in ("category", "flag"):
+        return [cell for cell in extremes(column) if cell is not None]
+    if column.type == "key":
+        return ["one", "two", 3]
+    return extremes(column)[:2]
+
+
+def _clean(people: Iterable[Person], allowed: Mapping[str, list[Any]], blanks: bool) -> bool:
+    """Is every cell within the schema? A zeroed-out unit is blank in any case."""
+    cells = ((name, cell) for person in people for row in person for name, cell in row.items())
+    return all(cell in allowed[name] or (blanks and cell is None) for name, cell in cells)
+
+
+def typed(table: Table, columns: Columns, *, awkward: bool) -> dict[str, Any]:
+    """Columns as a program would hold them: numbers, with nan for NULL, and objects. A fresh copy each time."""
+    return {name: _typed(table, name, cells, awkward) for name, cells in columns.items()}
+
+
+def _typed(table: Table, name: str, cells: list[Any], awkward: bool) -> Any:
+    column = table.column(name)
+    if isinstance(column, TensorColumn):
+        full = [np.full(column.shape, np.nan) if cell is None else np.asarray(cell, dtype=np.float64) for cell in cells]
+        return np.array(full).reshape(len(cells), *column.shape)
+    if column.type in ("real", "whole"):
+        floats = np.array([np.nan if cell is None else float(cell) for cell in cells], dtype=np.float64)
+        return floats if awkward or column.type == "real" else floats.astype(np.int64)
+    return np.array(cells, dtype=np.bool_) if column.type == "flag" and not awkward else _objects(cells)
+
+
+def like(data: Any, columns: Columns) -> dict[str, Any]:
+    """Columns of the kinds that the given rows have. A fresh copy each time."""
+    made = {}
+    for name, cells in columns.items():
+        kind = np.asarray(data[name]).dtype
+        try:
+            made[name] = np.array(cells, dtype=kind)
+        except (TypeError, ValueError):  # a cell that is blank now
+            made[name] = _objects(copy.deepcopy(cells))
+    return made
+
+
+def _objects(cells: list[Any]) -> Any:
+    made = np.empty(len(cells), dtype=object)
+    made[:] = cells
+    return made

@@ -1,0 +1,172 @@
+"""What is audited: something that can be run many times on made-up data, and what it claims.
+
+A plan runs through its own code. Where that code adds noise to a vector, the vector is written down many times over and
+one call draws the noise of all runs; the law, the grid and the sampler are those of a single release.
+"""
+
+from __future__ import annotations
+
+import inspect
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from functools import cached_property
+from types import SimpleNamespace
+from typing import Any, Protocol
+
+import numpy as np
+
+from ..errors import ArgumentError
+from ..mechanisms.additive import Additive
+from ..mechanisms.sparse_vector import SparseVector
+from ..noise import Bits, Noise
+from ..plan import Plan, Run
+from ..schema import Table
+from .claims import claims_of
+from .neighbours import table_for
+
+MakeNoise = Callable[[Bits], Noise]
+_BLOCK = 20_000  # runs at once
+_NUMBERS = 4_000_000  # or fewer, where each of them has many numbers
+
+
+class Subject(Protocol):
+    """Something that claims to hide a difference."""
+
+    @property
+    def kind(self) -> str: ...
+    @property
+    def claims(self) -> Mapping[float, float]: ...
+    @property
+    def in_bulk(self) -> bool:
+        """Are many runs hardly dearer than one?"""
+
+    def outputs(self, data: Any, count: int, bits: Bits) -> Any:
+        """So many independent outputs: a list, or an array with a row for each."""
+
+
+class Failed(dict[str, str]):
+    """The output of a run that raised: that it did is one bit, which the audit looks at like any other."""
+
+
+@dataclass(frozen=True)
+class OfPlan:
+    """A plan, with the noise it is given."""
+
+    plan: Plan[Any]
+    noise: MakeNoise = Noise
+
+    @property
+    def kind(self) -> str:
+        return type(self.plan).__name__
+
+    @cached_property
+    def claims(self) -> Mapping[float, float]:
+        found = claims_of(self.plan)
+        if not found:
+            raise ArgumentError("plan is not allowed: no accountant prices its event, so there is no claim to audit.")
+        return dict(sorted(found.items()))
+
+    @cached_property
+    def table(self) -> Table:
+        return table_for(self.plan)
+
+    @property
+    def adds(self) -> bool:
+        """Is noise added to a vector by the code that all additive plans share?"""
+        return isinstance(self.plan, Additive) and type(self.plan)._run is Additive._run
+
+    @property
+    def asks(self) -> bool:
+        """Is it a sparse vector that only says above or below, by the code that all of them share?"""
+        kind: Any = type(self.plan)
+        return (
+            isinstance(self.plan, SparseVector)
+            and self.plan.answers_epsilon is None
+            and kind._begin is SparseVector._begin
+            and kind._run is SparseVector._run
+        )
+
+    @property
+    def in_bulk(self) -> bool:
+        return self.adds or self.asks or hasattr(self.plan, "outcomes")
+
+    def outputs(self, data: Any, count: int, bits: Bits) -> Any:
+        if not self.in_bulk:
+            return [self._one(data, bits) for _ in range(count)]
+        block, draw = self._many(data, bits)
+        return np.concatenate([draw(min(block, count - start)) for start in range(0, count, block)])
+
+    def _many(self, data: Any, bits: Bits) -> tuple[int, Callable[[int], Any]]:
+        """So many runs at once, and what draws them."""
+        if not self.adds:
+            return _BLOCK, lambda size: self._in_turn(data, size, bits)
+        values = self.plan.query.steps(data, self.plan.exponent)  # type: ignore[attr-defined]
+        block = max(1, min(_BLOCK, _NUMBERS // max(values.size, 1)))
+        return block, lambda size: self._added(values, size, bits)
+
+    def _one(self, data: Any, bits: Bits) -> Any:
+        try:
+            return self.plan._run(data, Run(self.noise(bits)))
+        except Exception as problem:
+            return Failed(failed=type(problem).__name__)
+
+    def _added(self, values: Any, size: int, bits: Bits) -> Any:
+        """`Additive._run` on a vector that repeats itself."""
+        query = SimpleNamespace(steps=lambda rows, exponent: np.tile(values, size))
+        plan: Any = SimpleNamespace(query=query, exponent=self.plan.exponent, law=self.plan.law)  # type: ignore[attr-defined]
+        return Additive._run(plan, None, Run(self.noise(bits))).reshape(size, -1)  # type: ignore[arg-type]
+
+    def _in_turn(self, data: Any, size: int, bits: Bits) -> Any:
+        if hasattr(self.plan, "outcomes"):  # a plan that has its own way
+            return self.plan.outcomes(data, Run(self.noise(bits)), size)
+        return _conversations(self.plan, data, size, self.noise(bits))
+
+
+def _conversations(plan: Any, rows: Any, trials: int, noise: Noise) -> Any:
+    """What a sparse vector's own questions are told in so many conversations at once: one noisy threshold each, fresh
+    noise on every question, and after the last crossing nothing is asked."""
+    gate = plan.gate
+    threshold, left = gate.begin(noise, trials), np.full(trials, gate.count, dtype=np.int64)
+    told = []
+    for question in plan._accepted(rows.table):
+        values = question.in_units(question.query.steps(rows, question.exponent), gate.finer)
+        answers = gate.told(gate.noisy(values, trials, noise), threshold, left)
+        left = left - np.sum(answers == 1, axis=1)
+        told.append(answers)
+    return np.concatenate(told, axis=1).astype(np.float64)
+
+
+@dataclass(frozen=True)
+class OfCode:
+    """A user's own mechanism: run(data), or run(data, noise)."""
+
+    run: Callable[..., Any]
+    claimed: Mapping[float, float]
+    noise: MakeNoise = Noise
+
+    @property
+    def kind(self) -> str:
+        return str(getattr(self.run, "__name__", type(self.run).__name__))
+
+    @property
+    def claims(self) -> Mapping[float, float]:
+        return self.claimed
+
+    @property
+    def in_bulk(self) -> bool:
+        return False
+
+    @cached_property
+    def takes_noise(self) -> bool:
+        """Does it draw from what it is given? Else its randomness is its own affair."""
+        try:
+            inspect.signature(self.run).bind(None, None)
+        except (TypeError, ValueError):
+            return False
+        return True
+
+    def outputs(self, data: Any, count: int, bits: Bits) -> list[Any]:
+        if not self.takes_noise:
+            return [self.run(data) for _ in range(count)]
+        noise = self.noise(bits)
+        return [self.run(data, noise) for _ in range(count)]

@@ -1,0 +1,115 @@
+"""The plans that are audited: of a list of releases, of a training, or those that sfumato ships.
+
+They are built from files alone. No source is opened, and no ledger.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, replace
+from importlib.util import find_spec
+from pathlib import Path
+from typing import Any
+
+from ...errors import SfumatoError
+from ...plan import Plan
+from ...project import Project, open_project
+from ...project.lines import load
+from ...project.plans import load_plan
+from ...project.project import FILE
+from ...project.training import NAME as TRAINING
+from ...project.training import load_training
+from ...query import Sql
+from ...schema import Schema
+from ..problems import CommandError, meant
+from .run_state import built
+from .train import code_told
+from .train_plan import plan_of
+
+_LIST = "sfumato-plan"
+
+
+@dataclass(frozen=True)
+class Audit:
+    """One plan to be audited.
+
+    step     of a training: the same with one step, which is priced by itself; None for any other plan
+    project  that it belongs to
+    """
+
+    name: str
+    plan: Plan[Any]
+    step: Plan[Any] | None = None
+    project: Project | None = None
+
+
+def plans_of(files: Sequence[str], folder: Path | None) -> list[Audit]:
+    """Every release of these files. Names are told apart by their file where there are several."""
+    found: list[Audit] = []
+    for each in files:
+        place = Path(each) / FILE if Path(each).is_dir() else Path(each)
+        several = f"{place.stem}: " if len(files) > 1 else ""
+        found += [replace(made, name=f"{several}{made.name}") for made in _of_file(place, folder)]
+    return found
+
+
+def _of_file(file: Path, folder: Path | None) -> list[Audit]:
+    written = load(file)
+    begins = written.value if isinstance(written.value, dict) else {}
+    if _LIST in begins:
+        project = open_project(folder or (file.parent if (file.parent / FILE).exists() else Path()))
+        listed = load_plan(file, project)
+        return [Audit(each.name, plan, project=project) for each, plan in built(listed, project)]
+    if TRAINING not in begins and "training" not in begins:
+        open_project(file)  # what is wrong with the file is told first
+        raise CommandError(
+            f"there is nothing to audit in {file.name}",
+            "it has no training section, and queries stand in a list of their own",
+            "give the list, as in `sfumato audit plan.yaml`; docs/project-file.md shows one",
+        )
+    return [_training(file, folder)]
+
+
+def _training(file: Path, folder: Path | None) -> Audit:
+    project, training = load_training(file, folder)
+    if find_spec("torch") is None:
+        raise ModuleNotFoundError("training needs PyTorch", name="torch")
+    code_told(training)
+    plan = plan_of(project, training)
+    return Audit(training.form.model.name, plan, replace(plan, times=1, draws=1), project)
+
+
+def shipped_plans(names: Sequence[str]) -> list[Audit]:
+    """Those that sfumato ships, all or some."""
+    from ...audit.shipped import PLANS
+
+    known: dict[str, Callable[[], Plan[Any]]] = PLANS
+    lower = {each.lower(): each for each in known}
+    for each in names:
+        if each.lower() not in lower:
+            guess = meant(each, list(known))
+            also = f"did you mean {guess}? " if guess else ""
+            raise CommandError(
+                f"there is no shipped plan {each[:40]!r}", "it is none of them", f"{also}There are: {', '.join(known)}"
+            )
+    chosen = list(dict.fromkeys(lower[each.lower()] for each in names)) or list(known)
+    return [Audit(name, known[name]()) for name in chosen]
+
+
+def alone(plan: Plan[Any]) -> Plan[Any]:
+    """The same query over the only table that it reads, for checks that make up one table."""
+    if not isinstance(plan, Sql) or len(plan.schema.tables) == 1:
+        return plan
+    from ...audit.engines import read_table
+
+    table = plan.schema.tables[read_table(plan).name]
+    try:
+        if table.unit == plan.unit.column:
+            return replace(plan, schema=Schema({table.name: table}))
+    except SfumatoError:  # it reads others, too
+        pass
+    raise CommandError(
+        "the promises cannot be checked",
+        "the query reads several tables, or one whose unit has another name, and these checks make up one table",
+        "leave --promises out",
+    )

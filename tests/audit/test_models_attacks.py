@@ -1,0 +1,49 @@
+"""Attacks T3 and T4 on training, and the planted bugs that they must find."""
+
+from __future__ import annotations
+
+import pytest
+
+from sfumato.audit.attacks import training_membership, training_one_run
+from sfumato.noise import Noise, SeededBits
+
+
+def seeded() -> Noise:
+    return Noise(SeededBits(12))
+
+
+def test_t3_is_withstood() -> None:
+    verdict = training_one_run.attack(seeds=1, canaries=300, runs=8, noise=seeded)
+    assert not verdict.broken, verdict
+
+
+def test_t3_finds_a_tenth_of_the_noise() -> None:
+    verdict = training_one_run.control(seeds=2)
+    assert verdict.broken and min(verdict.figures.values()) == 1, verdict
+
+
+def test_t3_finds_it_in_many_runs_and_in_all_together() -> None:
+    verdict = training_one_run.attack(training_one_run.TenthOfTheNoise, seeds=2, canaries=500, runs=8, noise=seeded)
+    assert verdict.broken and "together" in verdict.text, verdict
+
+
+def test_t4_is_withstood() -> None:
+    verdict = training_membership.attack(shadows=8, targets=2, noise=seeded)
+    assert not verdict.broken, verdict
+
+
+@pytest.mark.slow
+def test_t4_breaks_training_without_noise_and_clipping() -> None:
+    verdict = training_membership.control()
+    assert verdict.broken and "shadow models, online" in verdict.text, verdict
+
+
+@pytest.mark.slow
+def test_t3_in_full() -> None:
+    assert not training_one_run.attack().broken
+    assert training_one_run.control().broken
+
+
+@pytest.mark.slow
+def test_t4_in_full() -> None:
+    assert not training_membership.attack().broken

@@ -1,0 +1,107 @@
+"""Half the noise is seen, by as many runs as the law predicts, and all of it is not accused."""
+
+from __future__ import annotations
+
+import math
+import time
+from fractions import Fraction
+from typing import Any
+
+import numpy as np
+import pytest
+
+from sfumato import bounds
+from sfumato.audit import power, shipped
+from sfumato.audit.counting import at_least, at_most
+from sfumato.audit.mutants.scaled import Scaled, halved, narrowed
+from sfumato.audit.power import STRONGEST, Event, caught, detection, pick, predicted
+from sfumato.laws import RoundedLaplace
+from sfumato.mechanisms import Exponential, Laplace
+from sfumato.noise import SeededBits
+from sfumato.units import Unit
+
+ROW = Unit()
+QUICK = ("Laplace", "Gaussian", "Exponential", "PermuteAndFlip", "RandomizedResponse", "SparseVector", "OptimalKeys")
+
+
+def test_there_are_telling_parameters_for_every_kind_of_plan() -> None:
+    assert set(STRONGEST) == set(shipped.PLANS)
+    for name, setting in STRONGEST.items():
+        if name not in ("SGD", "Sql"):
+            assert type(setting.make()) is type(shipped.PLANS[name]())
+
+
+def test_detection_is_the_chance_that_the_bounds_prove_it() -> None:
+    event, runs, alpha = Event(0.3, 0.1), 400, 1e-4
+    rng = np.random.default_rng(1)
+    hits, others = (rng.binomial(runs, p, 20_000) for p in (event.one, event.other))
+    proven = np.log(at_least(hits, runs, alpha) / at_most(others, runs, alpha))
+    for claim in (0.3, 0.5, 0.7):
+        share = float(np.mean(proven > claim))
+        assert abs(share - detection(event, {0.0: claim}, runs, alpha)) < 6 * math.sqrt(0.25 / 20_000)
+
+
+def test_detection_grows_with_runs_and_never_accuses_the_honest() -> None:
+    chances = [detection(Event(0.3, 0.05), {0.0: 1.0}, runs) for runs in (100, 400, 1600, 6400)]
+    assert chances == sorted(chances) and chances[-1] > 0.999
+    assert detection(Event(math.e * 0.1, 0.1), {0.0: 1.0}, 20_000) < 1e-8
+    assert detection(Event(0.1, 0.3), {0.0: 1.0}, 20_000) == 0
+
+
+@pytest.mark.parametrize("name", ["Exponential", "RandomizedResponse", "OptimalKeys", "SparseVector", "Quantile"])
+def test_the_law_predicts_that_the_settings_suffice(name: str) -> None:
+    setting = STRONGEST[name]
+    plan = setting.make()
+    pairs = setting.pairs(plan) if setting.pairs else []
+    assert max(predicted(plan, pair, runs=setting.runs) for pair in pairs) > 0.999
+    assert max(predicted(plan, pair, runs=setting.runs, faulty=False) for pair in pairs) < 1e-6
+
+
+def test_the_auditor_picks_where_it_shows() -> None:
+    found = pick(lambda epsilon: Laplace(query=bounds.count(ROW), epsilon=epsilon), (0.05, 1, 2))
+    assert found.epsilon in (1, 2) and found.runs <= 2_000 and found.power > 0.999
+    hopeless = pick(lambda epsilon: Exponential(query=bounds.votes("w", ("a", "b"), ROW), epsilon=epsilon), (0.001,))
+    assert hopeless.power < 0.01
+
+
+def test_half_the_noise_halves_scales_and_leaves_samples_alone() -> None:
+    assert narrowed(RoundedLaplace(8.0)) == RoundedLaplace(4.0)
+    plan = Laplace(query=bounds.count(ROW), epsilon=1)
+    assert halved(plan) is plan
+    noise = Scaled(SeededBits(1))
+    spread = float(np.std(noise.draw(RoundedLaplace(1_000.0), 20_000)))
+    assert abs(spread - 500 * math.sqrt(2)) < 40
+    wins = np.mean([noise.select([1.0, 0.0], scale=Fraction(1)) == 0 for _ in range(2_000)])
+    assert abs(wins - 1 / (1 + math.exp(-2))) < 0.06
+    heads = float(np.mean(noise.coins(Fraction(1, 4), 20_000)))
+    assert abs(heads - 0.25) < 0.03
+    assert halved(shipped.PLANS["SmoothMedian"]()).scale == shipped.PLANS["SmoothMedian"]().scale / 2  # type: ignore[attr-defined]
+    eager: Any = halved(shipped.PLANS["OptimalKeys"]())
+    assert eager.event == shipped.PLANS["OptimalKeys"]().event and eager.chances(2) > 0
+
+
+@pytest.mark.parametrize("name", QUICK)
+def test_half_the_noise_is_caught(name: str) -> None:
+    found = caught(name, SeededBits(11))
+    assert found.broken and found.epsilon > found.claim, str(found.result)
+
+
+@pytest.mark.parametrize("name", QUICK[2:5])
+def test_all_of_the_noise_is_not_accused(name: str) -> None:
+    assert not caught(name, SeededBits(12), mutant=False).broken
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("name", sorted(STRONGEST))
+def test_half_the_noise_is_caught_twenty_times_of_twenty(name: str) -> None:
+    if name == "SGD":
+        pytest.importorskip("torch")
+    started, found = time.process_time(), [caught(name, SeededBits(100 + seed)) for seed in range(20)]
+    print(f"{name}: {time.process_time() - started:.1f} s for 20, at most {max(x.seconds for x in found):.1f} s each")
+    assert [each.broken for each in found] == [True] * 20
+    assert not caught(name, SeededBits(1), mutant=False).broken
+
+
+def test_ways_are_counted() -> None:
+    one = caught("RandomizedResponse", SeededBits(2))
+    assert power.shares([one])["histogram"] == 1

@@ -1,0 +1,1 @@
+SELECT drug, COUNT(DISTINCT patient) AS p FROM visits GROUP BY drug

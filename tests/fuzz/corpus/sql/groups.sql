@@ -1,0 +1,1 @@
+SELECT ward, COUNT(*) AS n, AVG(days) AS m FROM visits WHERE n > 2 GROUP BY ward HAVING COUNT(*) > 1 ORDER BY n DESC LIMIT 3

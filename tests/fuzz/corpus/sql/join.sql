@@ -1,0 +1,1 @@
+WITH t AS (SELECT v.patient, v.ward, p.age FROM visits v JOIN patients p ON v.patient = p.patient) SELECT ward, MEDIAN(age) AS a FROM t GROUP BY ward

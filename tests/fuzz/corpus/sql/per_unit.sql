@@ -1,0 +1,1 @@
+SELECT AVG(c) AS m FROM (SELECT patient, COUNT(*) AS c FROM visits GROUP BY patient) AS t

@@ -1,0 +1,1 @@
+SELECT QUANTILE_CONT(days, [0.1, 0.5, 0.9]) AS q, HISTOGRAM(n, [0, 10, 100]) AS h FROM visits

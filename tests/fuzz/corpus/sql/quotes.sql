@@ -1,0 +1,1 @@
+SELECT COUNT(*) AS "a""b" FROM "visits" WHERE drug = 'it''s \ %' -- ' 

@@ -1,0 +1,1 @@
+SELECT COUNT(*) AS n FROM (SELECT *, ROW_NUMBER() OVER (PARTITION BY patient ORDER BY day) AS r FROM visits) AS t WHERE r <= 2
