@@ -101,7 +101,7 @@ def _sparse(
         told = np.where(
             asked, np.where(above, np.rint(1024 * noisy) / 1024 if shows else 1.0, 0.0 if not shows else -99.0), -100.0
         )
-        return told.tolist()  # type: ignore[no-any-return]
+        return [float(each) for each in told]
 
     return run
 

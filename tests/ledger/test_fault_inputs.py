@@ -22,12 +22,11 @@ from typing import Any, ClassVar
 import pytest
 
 from sfumato import Budget, Curator, Private, Unit, errors, events
-from sfumato.audit.attacks.ledger.arithmetic import built, constructible
+from sfumato.audit.attacks.ledger.arithmetic import GOOD, LEAF, NO_NUMBER, built, constructible
 from sfumato.audit.attacks.ledger.ground import entries_of
 from sfumato.audit.attacks.ledger.racing import both_spend
 from sfumato.audit.mutants.stores import ReadThenInsert
 from sfumato.errors import ArgumentError, BudgetError, DataError, LedgerError, ReceiptError, SfumatoError
-from sfumato.events import Event
 from sfumato.ledger.ledger import Ledger
 from sfumato.ledger.proof.chain import first_broken
 from sfumato.ledger.stores.sqlite import SQLiteStore
@@ -245,36 +244,6 @@ class Priced(Plan[Any]):
 
     def _run(self, rows: Any, run: Any) -> Any:
         raise AssertionError("never opened")
-
-
-LEAF = events.Laplace(epsilon=Fraction(1, 1000))
-GOOD: tuple[tuple[Event, tuple[str, ...]], ...] = (  # with the fields that must be above zero
-    (LEAF, ("epsilon",)),
-    (events.Pure(epsilon=Fraction(1, 1000)), ("epsilon",)),
-    (events.DiscreteLaplace(epsilon=Fraction(1, 1000), shift=3), ("epsilon", "shift")),
-    (events.RandomizedResponse(epsilon=Fraction(1, 1000), categories=4), ("epsilon", "categories")),
-    (events.Gaussian(multiplier=2000), ("multiplier",)),
-    (events.DiscreteGaussian(variance=10**7), ("variance", "shift_squared", "coordinates")),
-    (events.ZeroConcentrated(rho=Fraction(1, 10**6)), ("rho",)),
-    (events.Approximate(epsilon=Fraction(1, 1000), delta=Fraction(1, 10**9)), ("epsilon", "delta")),
-    (events.Poisson(events.Gaussian(multiplier=2000), 0.25), ("rate",)),
-    (events.Repeat(LEAF, 3), ("times",)),
-)
-NO_NUMBER = (
-    0,
-    -1,
-    -0.1,
-    float("nan"),
-    float("inf"),
-    -float("inf"),
-    Fraction(-1, 3),
-    -(10**400),
-    "1",
-    None,
-    b"",
-    (),
-    1j,
-)
 
 
 def forged(rng: random.Random) -> Any:

@@ -21,7 +21,22 @@ _HOMES = {
 }
 _MODULES = ("canaries", "gradients", "inputs", "lira", "membership", "one_run_tradeoff", "plotting", "two_sided")
 
-__all__ = [*_HOMES, *_MODULES]  # noqa: PLE0604
+__all__ = [
+    "ModelAudit",
+    "canaries",
+    "epsilon_at_least",
+    "gradients",
+    "inputs",
+    "judged",
+    "lira",
+    "membership",
+    "mu_at_least",
+    "one_run",
+    "one_run_tradeoff",
+    "plot_roc",
+    "plotting",
+    "two_sided",
+]
 
 
 def __getattr__(name: str) -> Any:
