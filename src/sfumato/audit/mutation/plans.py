@@ -10,7 +10,7 @@ from ... import bounds
 from ...accounting.filters import Budget
 from ...combine import partition, repeat, reserve, sequence
 from ...errors import BudgetError
-from ...mechanisms import Gaussian, Laplace, QuantileTree, TopK
+from ...mechanisms import Gaussian, Laplace, QuantileTree, SparseVector, TopK
 from ...plan import Plan
 from ...units import Unit
 
@@ -47,5 +47,8 @@ MORE: dict[str, Callable[[], Plan[Any]]] = {
     ),
     "a tall tree": lambda: QuantileTree(column="x", lower=0, upper=64, epsilon=1, leaves=64, protects=_ROW),
     "an endless reserve": lambda: reserve(_asks_on, unit=_ROW, budget=Budget(epsilon=2)),
+    "questions that move both ways": lambda: SparseVector(
+        epsilon=1, protects=_REPLACE, threshold=1, questions=((bounds.histogram("ward", _WARDS, _REPLACE), 1),)
+    ),
     "TopK of all": lambda: TopK(query=bounds.votes("ward", _WARDS, _REPLACE), epsilon=4, k=3),
 }

@@ -60,11 +60,20 @@ def whole_rounds() -> None:
     swap(mwem.MWEM, "law", lambda law: lambda self: type(law(self))(law(self).spread / (2 * self.rounds + 1)))
 
 
+@FAULTS.fault("half the noise on questions", by=verifies("questions that move both ways"))
+def half() -> None:
+    _thinner(2)
+
+
 @FAULTS.fault("an eighth of the noise on questions", by=(*verifies("SparseVector"), *attacks("V1")))
 def eighth() -> None:
+    _thinner(8)
+
+
+def _thinner(times: int) -> None:
     def made(gate_of: Any) -> Any:
         def thin(*, query_scale: Any, count: int, **named: Any) -> Any:
-            return gate_of(query_scale=query_scale / 8, count=count, **named)
+            return gate_of(query_scale=query_scale / times, count=count, **named)
 
         return thin
 
