@@ -1,4 +1,5 @@
-"""Hypothesis draws the same examples in every run of `make test`; `make test-all` draws new ones each time."""
+"""Hypothesis draws the same examples in every run of `make test`; `make test-all` draws new ones each time. Tests run
+side by side, so each keeps to one thread: two that wait for each other's threads take longer than one."""
 
 from __future__ import annotations
 
@@ -7,6 +8,8 @@ import signal
 from contextlib import suppress
 
 from hypothesis import settings
+
+os.environ.setdefault("OMP_NUM_THREADS", "1")  # read when numpy and torch are first imported, here and in children
 
 settings.register_profile("steady", derandomize=True, deadline=None)
 settings.register_profile("fresh", deadline=None)

@@ -19,8 +19,8 @@ from tests.cli.front import environment, sfumato, started
 from tests.cli.test_cli_run import entries
 
 # So many small steps that it does not end before it is stopped; each is paid for by itself, and quickly.
-LONG = YAML.replace("epochs: 5", "epochs: 400").replace("batch_size: 200", "batch_size: 100")
-STEPS = 3200
+LONG = YAML.replace("epochs: 5", "epochs: 100").replace("batch_size: 200", "batch_size: 100")
+STEPS = 800
 
 
 def drawn(folder: Path) -> int:
@@ -39,7 +39,7 @@ def until_drawn(folder: Path, process: subprocess.Popen[str], seconds: float = 2
 
 
 def stopped(folder: Path, how: signal.Signals) -> subprocess.Popen[str]:
-    with started("train", "sfumato.yaml", at=folder, variables={"OMP_NUM_THREADS": "1"}) as process:
+    with started("train", "sfumato.yaml", at=folder) as process:
         until_drawn(folder, process)
         process.send_signal(how)
         out, err = process.communicate(timeout=120)
@@ -91,7 +91,7 @@ def test_without_its_checkpoint_it_begins_anew_with_the_rest(tmp_path: Path) -> 
 def test_a_person_sees_the_price_and_the_bar(tmp_path: Path) -> None:
     folder = make_clinic(tmp_path, YAML.replace("epochs: 5", "epochs: 100"))
     words = ["-m", "sfumato.cli", "train", "sfumato.yaml"]
-    place = environment(TERM="xterm", COLUMNS="140", OMP_NUM_THREADS="1")
+    place = environment(TERM="xterm", COLUMNS="140")
     with pexpect.spawn(sys.executable, words, cwd=str(folder), env=place, encoding="utf-8", timeout=240) as child:
         child.setwinsize(40, 140)
         child.expect("forecast")

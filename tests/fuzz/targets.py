@@ -6,6 +6,7 @@ from collections.abc import Callable, Iterator
 from pathlib import Path
 
 from tests.fuzz.event_json import fuzz_events, fuzz_record
+from tests.fuzz.evidence_files import fuzz_evidence
 from tests.fuzz.ledger_files import fuzz_anchor, fuzz_ledger
 from tests.fuzz.sql import fuzz_sql, fuzz_sql_run
 from tests.fuzz.typed import fuzz_accountant
@@ -15,6 +16,7 @@ TARGETS: dict[str, Callable[[bytes], None]] = {
     "accountant": fuzz_accountant,
     "anchor": fuzz_anchor,
     "events": fuzz_events,
+    "evidence": fuzz_evidence,
     "ledger": fuzz_ledger,
     "plan_file": fuzz_plan_file,
     "policy": fuzz_policy,

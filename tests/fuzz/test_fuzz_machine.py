@@ -22,6 +22,7 @@ from hypothesis.stateful import RuleBasedStateMachine, invariant, precondition, 
 
 from sfumato import Budget, Curator, events, record, sequence
 from sfumato import mechanisms as m
+from sfumato.audit.mutation import MUTANTS
 from sfumato.errors import ArgumentError, BudgetError, DataError, PlanError, ReceiptError, SfumatoError
 from sfumato.ledger import open_ledger
 from sfumato.plan import Plan, Receipt
@@ -430,3 +431,56 @@ def test_an_office_in_any_order() -> None:
 @pytest.mark.slow
 def test_many_offices_in_any_order() -> None:
     run_state_machine_as_test(Offices, settings=settings(max_examples=150, stateful_step_count=50, deadline=None))  # type: ignore[no-untyped-call]
+
+
+PLANTED = """
+import sys
+from hypothesis import Phase, settings
+from hypothesis.stateful import run_state_machine_as_test
+from sfumato.audit.mutation import MUTANTS
+from tests.fuzz.test_fuzz_machine import Office
+for fault in MUTANTS:
+    if fault.name in sys.argv[1:]:
+        fault.plant()
+some = settings(max_examples=60, stateful_step_count=30, deadline=None, derandomize=True, phases=[Phase.generate])
+try:
+    run_state_machine_as_test(Office, settings=some)
+except Exception as problem:
+    print("noticed:", type(problem).__name__)
+else:
+    print("passed")
+"""
+FAULTS = (
+    "a failure gives the charge back",
+    "one more passes when the limit is reached",
+    "only the first account pays",
+    "nothing above an account is charged",
+    "a receipt opens again and again",
+    "stored answers of other data",
+    "a part of a list is taken for good",
+    "the chain does not cover its entries",
+    "a second key pays for the same request",
+    "errors tell what went wrong with the data",
+    "answers are not kept",
+)
+
+
+def _told(*faults: str) -> str:
+    root = Path(__file__).parents[2]
+    search = os.pathsep.join((str(root / "src"), str(root)))
+    command = [sys.executable, "-c", PLANTED, *faults]
+    ended = subprocess.run(command, capture_output=True, text=True, env={**os.environ, "PYTHONPATH": search})
+    return ended.stdout.strip() or ended.stderr
+
+
+@pytest.mark.parametrize(
+    "fault", [FAULTS[0], *(pytest.param(each, marks=pytest.mark.slow) for each in FAULTS[1:])]
+)
+def test_the_machine_notices_a_fault_of_the_ledger(fault: str) -> None:
+    assert fault in {each.name for each in MUTANTS}
+    assert _told(fault).startswith("noticed: ")
+
+
+@pytest.mark.slow
+def test_and_none_where_there_is_none() -> None:
+    assert _told() == "passed"

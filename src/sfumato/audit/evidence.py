@@ -28,6 +28,7 @@ from .telling import Candidate, Event, Finding, counted, judged, worst_claim
 FORMAT = "sfumato-audit/1"
 _RUNS, _BLOCK = 20_000, 20_000
 _MOST_BYTES = 64 * 2**20
+_DAMAGED = (KeyError, TypeError, ValueError, IndexError, AttributeError, OverflowError, RecordError, RecursionError)
 _ODD = {"inf": math.inf, "-inf": -math.inf, "nan": math.nan}
 
 
@@ -167,7 +168,7 @@ def reproduce(
         view = views.decode(data["view"], len(reading.names))
         candidate = Candidate(view, Event.decode(data["event"]), bool(data["event"]["forward"]), 0.0)
         subject, tables = _subject(data, plan, claims, noise)
-    except (KeyError, TypeError, ValueError, IndexError, AttributeError, RecordError, RecursionError) as problem:
+    except _DAMAGED as problem:
         if isinstance(problem, ArgumentError):
             raise
         raise ArgumentError("source is not allowed: the file is damaged, or of another plan; save it again.") from None

@@ -81,7 +81,7 @@ class Reading:
         matrix = _matrix(outputs)
         if matrix is not None:
             columns = [place[0] for place in self.places if len(place) == 1 and isinstance(place[0], int)]
-            if len(columns) == len(self.places) and max(columns, default=0) < matrix.shape[1]:
+            if len(columns) == len(self.places) and set(columns) <= set(range(matrix.shape[1])):
                 return matrix[:, columns]
         if matrix is not None and matrix.shape[1] == 1 and self.places == ((),):
             return matrix
@@ -108,7 +108,7 @@ class Reading:
         """What `encode` wrote."""
         places = tuple(tuple(_part(part) for part in place) for place in data["places"])
         marked = [tuple(int(i) for i in data[name]) for name in ("lacking", "grains")]
-        if not all(0 <= i < len(places) for each in marked for i in each) or len(set(places)) != len(places):
+        if not all(0 <= i < len(places) for each in marked for i in each) or len(set(places)) != len(places) or not places:
             raise ValueError("columns that are not there")
         codes = tuple(data["codes"])
         if not all(isinstance(text, str) for text in codes):
