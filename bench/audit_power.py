@@ -22,7 +22,7 @@ from sfumato.audit import neighbours, power
 from sfumato.noise import SecureBits
 
 _SECONDS = 60.0
-_PAIRS = 8
+_PAIRS = 100  # of the usual search, where a setting has none of its own
 
 
 @dataclass(frozen=True)
@@ -76,7 +76,8 @@ def _predicted(name: str) -> float:
     if plan.opens == "engine" or name == "SGD":
         return math.nan
     pairs = setting.pairs(plan) if setting.pairs else list(islice(neighbours.pairs(plan), _PAIRS))
-    return max(power.predicted(plan, pair, runs=setting.runs) for pair in pairs)
+    found = [power.predicted(plan, pair, runs=setting.runs) for pair in pairs]
+    return max((each for each in found if not math.isnan(each)), default=math.nan)
 
 
 def main() -> int:

@@ -3,19 +3,19 @@
 from __future__ import annotations
 
 import math
-import time
 from fractions import Fraction
+from itertools import islice
 from typing import Any
 
 import numpy as np
 import pytest
 
 from sfumato import bounds
-from sfumato.audit import power, shipped
+from sfumato.audit import moved, neighbours, power, shipped
 from sfumato.audit.counting import at_least, at_most
 from sfumato.audit.mutants.scaled import Scaled, halved, narrowed
 from sfumato.audit.power import STRONGEST, Event, caught, detection, pick, predicted
-from sfumato.laws import RoundedLaplace
+from sfumato.laws import DiscreteGaussian, RoundedLaplace
 from sfumato.mechanisms import Exponential, Laplace
 from sfumato.noise import SeededBits
 from sfumato.units import Unit
@@ -48,13 +48,41 @@ def test_detection_grows_with_runs_and_never_accuses_the_honest() -> None:
     assert detection(Event(0.1, 0.3), {0.0: 1.0}, 20_000) == 0
 
 
-@pytest.mark.parametrize("name", ["Exponential", "RandomizedResponse", "OptimalKeys", "SparseVector", "Quantile"])
+KNOWN = (
+    "ContinualCount", "ContributionLimit", "Exponential", "Gaussian", "Geometric", "Laplace", "OptimalKeys",
+    "PrivateBounds", "Quantile", "QuantileTree", "RandomizedResponse", "Repeat", "Sequence", "SparseVector", "Tidy",
+    "WeightedKeys",
+)  # fmt: skip
+
+
+@pytest.mark.parametrize("name", KNOWN)
 def test_the_law_predicts_that_the_settings_suffice(name: str) -> None:
     setting = STRONGEST[name]
     plan = setting.make()
-    pairs = setting.pairs(plan) if setting.pairs else []
-    assert max(predicted(plan, pair, runs=setting.runs) for pair in pairs) > 0.999
-    assert max(predicted(plan, pair, runs=setting.runs, faulty=False) for pair in pairs) < 1e-6
+    pairs = setting.pairs(plan) if setting.pairs else list(islice(neighbours.pairs(plan), 100))
+    known = [each for pair in pairs if not math.isnan(each := predicted(plan, pair, runs=setting.runs))]
+    assert max(known) > 0.999
+    honest = (predicted(plan, pair, runs=setting.runs, faulty=False) for pair in pairs)
+    assert max(each for each in honest if not math.isnan(each)) < 1e-6
+
+
+def test_losses_of_several_numbers_add_up() -> None:
+    """Beside all outcomes of two numbers, one by one."""
+    laws, shifts = (RoundedLaplace(3.0), DiscreteGaussian(2.5)), (2, 3)
+    k = np.arange(-90, 91)
+    moved_on, still = (
+        np.outer(*(law.pmf(k - shift * side) for law, shift in zip(laws, shifts, strict=True))) for side in (1, 0)
+    )
+    with np.errstate(divide="ignore"):
+        loss = np.log(moved_on) - np.log(np.maximum(still, 1e-300))
+    found = list(moved.tails(list(zip(laws, shifts, strict=True))))
+    assert len(found) > 50
+    for t, one, other in found:
+        slack = 0.005  # of the losses, which are rounded
+        above, surely = (loss >= t - slack), (loss >= t + slack)
+        assert moved_on[surely].sum() - 1e-9 <= one <= moved_on[above].sum() + 1e-9
+        assert still[surely].sum() * (1 - slack) - 1e-9 <= other <= still[above].sum() * (1 + slack) + 1e-9
+    assert list(moved.tails([])) == []
 
 
 def test_the_auditor_picks_where_it_shows() -> None:
@@ -93,12 +121,9 @@ def test_all_of_the_noise_is_not_accused(name: str) -> None:
 
 @pytest.mark.slow
 @pytest.mark.parametrize("name", sorted(STRONGEST))
-def test_half_the_noise_is_caught_twenty_times_of_twenty(name: str) -> None:
-    if name == "SGD":
-        pytest.importorskip("torch")
-    started, found = time.process_time(), [caught(name, SeededBits(100 + seed)) for seed in range(20)]
-    print(f"{name}: {time.process_time() - started:.1f} s for 20, at most {max(x.seconds for x in found):.1f} s each")
-    assert [each.broken for each in found] == [True] * 20
+def test_half_the_noise_is_caught_again_and_again(name: str) -> None:
+    """Twice here; `python -m bench.audit_power --check` does it twenty times."""
+    assert [caught(name, SeededBits(100 + seed)).broken for seed in range(2)] == [True, True]
     assert not caught(name, SeededBits(1), mutant=False).broken
 
 

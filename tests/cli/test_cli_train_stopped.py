@@ -47,7 +47,7 @@ def stopped(folder: Path, how: signal.Signals) -> subprocess.Popen[str]:
     return process
 
 
-@pytest.mark.parametrize("how", [signal.SIGKILL, signal.SIGINT])
+@pytest.mark.parametrize("how", [pytest.param(signal.SIGKILL, marks=pytest.mark.slow), signal.SIGINT])
 def test_it_goes_on_where_it_was_stopped(tmp_path: Path, how: signal.Signals) -> None:
     folder = make_clinic(tmp_path, LONG)
     process = stopped(folder, how)
@@ -72,6 +72,7 @@ def test_it_goes_on_where_it_was_stopped(tmp_path: Path, how: signal.Signals) ->
     assert body["receipt"]["id"] and torch.load(folder / "model.pt", weights_only=True)
 
 
+@pytest.mark.slow
 def test_without_its_checkpoint_it_begins_anew_with_the_rest(tmp_path: Path) -> None:
     folder = make_clinic(tmp_path, LONG)
     stopped(folder, signal.SIGKILL)
@@ -89,7 +90,7 @@ def test_without_its_checkpoint_it_begins_anew_with_the_rest(tmp_path: Path) -> 
 
 
 def test_a_person_sees_the_price_and_the_bar(tmp_path: Path) -> None:
-    folder = make_clinic(tmp_path, YAML.replace("epochs: 5", "epochs: 100"))
+    folder = make_clinic(tmp_path, YAML.replace("epochs: 5", "epochs: 25"))
     words = ["-m", "sfumato.cli", "train", "sfumato.yaml"]
     place = environment(TERM="xterm", COLUMNS="140")
     with pexpect.spawn(sys.executable, words, cwd=str(folder), env=place, encoding="utf-8", timeout=240) as child:
@@ -104,9 +105,9 @@ def test_a_person_sees_the_price_and_the_bar(tmp_path: Path) -> None:
         child.setwinsize(40, 140)
         child.expect(r"train it\? \[y/N\]")
         child.sendline("y")
-        child.expect(r"step \d+/400")
+        child.expect(r"step \d+/100")
         child.expect(r"epsilon [\d.]+")
         child.expect(r"loss [\d.]+")
         child.expect("accuracy .* on 200 public records")
         child.expect(pexpect.EOF)
-    assert drawn(folder) == 400
+    assert drawn(folder) == 100

@@ -34,8 +34,8 @@ WORDS = {
 }
 _MEMORY = 8 << 30
 _KINDS = {
-    "sql": "sql", "sql_run": "sql", "events": "json", "evidence": "json", "record": "json", "anchor": "json", "ledger": "json",
-    "yaml": "yaml", "project": "yaml", "plan_file": "yaml", "policy": "yaml", "accountant": "typed",
+    "sql": "sql", "sql_run": "sql", "events": "json", "evidence": "json", "record": "json", "anchor": "json",
+    "ledger": "json", "yaml": "yaml", "project": "yaml", "plan_file": "yaml", "policy": "yaml", "accountant": "typed",
 }  # fmt: skip
 
 

@@ -473,9 +473,7 @@ def _told(*faults: str) -> str:
     return ended.stdout.strip() or ended.stderr
 
 
-@pytest.mark.parametrize(
-    "fault", [FAULTS[0], *(pytest.param(each, marks=pytest.mark.slow) for each in FAULTS[1:])]
-)
+@pytest.mark.parametrize("fault", [FAULTS[0], *(pytest.param(each, marks=pytest.mark.slow) for each in FAULTS[1:])])
 def test_the_machine_notices_a_fault_of_the_ledger(fault: str) -> None:
     assert fault in {each.name for each in MUTANTS}
     assert _told(fault).startswith("noticed: ")

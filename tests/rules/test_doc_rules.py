@@ -21,10 +21,11 @@ _LONG = {
     f"{name}.md"
     for name in (
         "use-in-ci", "share-a-budget", "choose-epsilon", "choose-bounds", "your-own-file", "join-tables",
-        "count-unknown-keys", "explain-to-a-manager", "train-a-model", "project-file", "command",
+        "count-unknown-keys", "explain-to-a-manager", "train-a-model", "project-file", "command", "models", "dp-sgd",
+        "diffprivlib", "dp-accounting", "opendp", "pipelinedp", "smartnoise", "tumult",
     )
 }  # fmt: skip
-"""Pages of many commands: slow where the machine is busy. The tutorial and the README run always."""
+"""Pages of many commands, or of long work: slow where the machine is busy. The tutorial and the README run always."""
 
 
 def _parameter(page: Path) -> Any:

@@ -108,7 +108,11 @@ class Reading:
         """What `encode` wrote."""
         places = tuple(tuple(_part(part) for part in place) for place in data["places"])
         marked = [tuple(int(i) for i in data[name]) for name in ("lacking", "grains")]
-        if not all(0 <= i < len(places) for each in marked for i in each) or len(set(places)) != len(places) or not places:
+        if (
+            not all(0 <= i < len(places) for each in marked for i in each)
+            or len(set(places)) != len(places)
+            or not places
+        ):
             raise ValueError("columns that are not there")
         codes = tuple(data["codes"])
         if not all(isinstance(text, str) for text in codes):

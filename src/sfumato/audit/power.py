@@ -23,10 +23,9 @@ from typing import Any
 import numpy as np
 from scipy import stats
 
-from ..laws import Law
 from ..noise import Bits, Noise
 from ..plan import Plan
-from . import enclosed, neighbours, strongest
+from . import moved, neighbours, strongest
 from .checking import check
 from .claims import claims_of
 from .counting import Claims, at_least, at_most
@@ -40,7 +39,6 @@ __all__ = ["STRONGEST", "Caught", "Event", "caught", "detection", "events", "pic
 
 _EVENTS = 15  # that audit.check judges: its error is shared over two bounds of each
 _ALPHA = 1e-6 / (2 * _EVENTS)
-_CUTS = 60
 _RUNS = (500, 1_000, 2_000, 5_000, 10_000, 20_000, 50_000, 100_000)
 
 STRONGEST = strongest.SETTINGS
@@ -82,13 +80,13 @@ class _Faulty(Scaled, Scripted):
 
 
 def events(plan: Plan[Any], pair: Pair, *, faulty: bool = True, most: int = 5_000) -> Iterator[Event]:
-    """The events that tell most, by the law of the plan with half its noise: tails of one number of an additive plan,
-    and where outcomes can be listed, the sets of those whose probabilities differ most. None for other plans."""
-    part = enclosed.additive_part(plan)
-    if part is not None:
-        law = narrowed(part.law) if faulty else part.law
-        moved = enclosed.move_of(part.query, pair.rows, pair.neighbour, part.exponent)
-        yield from _tails(law, max(map(abs, moved)))
+    """The events that tell most, by the law of the plan with half its noise: large likelihood
+    ratios of numbers with noise, and where outcomes can be listed, the sets of those whose probabilities differ most.
+    None for other plans."""
+    known = moved.moves(plan, pair)
+    if known is not None:
+        for t, here, there in moved.tails([(narrowed(law) if faulty else law, move) for law, move in known]):
+            yield Event(here, there, f"a loss of {t:.3g} or more")
         return
     try:
         run = listable(halved(plan) if faulty else plan)
@@ -104,14 +102,6 @@ def events(plan: Plan[Any], pair: Pair, *, faulty: bool = True, most: int = 5_00
 
 def _floats(found: Listed) -> dict[bytes, float]:
     return {name: float(chance) for name, chance in found.chances.items()}
-
-
-def _tails(law: Law, moved: int) -> Iterator[Event]:
-    if not moved:
-        return
-    steps = np.unique(np.rint(np.linspace(0, moved + 6 * law.spread, _CUTS)))
-    for one, other, t in zip(law.sf(steps - moved - 1), law.sf(steps - 1), steps, strict=True):
-        yield Event(float(one), float(other), f"{t:.0f} steps or more")
 
 
 def predicted(plan: Plan[Any], pair: Pair, *, runs: int, claims: Claims | None = None, faulty: bool = True) -> float:

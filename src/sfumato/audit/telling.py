@@ -8,8 +8,9 @@ bounds on P(E) and P'(E) hold together, they are compared with the whole curve o
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass, field
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from functools import lru_cache, partial
 from typing import Any
 
 import numpy as np
@@ -144,23 +145,34 @@ class Tally:
     events: Sequence[Event]
     hits: tuple[NDArray[np.int64], NDArray[np.int64]]
     trials: tuple[int, int]
-    _known: dict[Any, tuple[Floats, Floats]] = field(default_factory=dict, compare=False, repr=False)
 
     def rates(self, forward: bool) -> tuple[Floats, Floats]:
         """P(E) and P'(E) on the cautious side: what was rare may have been luck."""
-        here, there = (0, 1) if forward else (1, 0)
-        return (
-            at_least(self.hits[here], self.trials[here], _ROUGH),
-            at_most(self.hits[there], self.trials[there], _ROUGH),
-        )
+        return self._both(forward, _cautious)
 
     def bounds(self, forward: bool, runs: int, alpha: float) -> tuple[Floats, Floats]:
         """What so many fresh runs would prove at these rates: P(E) at least, P'(E) at most."""
-        asked = (forward, runs, alpha)  # by several ways of looking
-        if asked not in self._known:
-            low, high = self.rates(forward)
-            self._known[asked] = at_least(low * runs, runs, alpha), at_most(high * runs, runs, alpha)
-        return self._known[asked]
+        return self._both(forward, partial(_proven, runs, alpha))
+
+    def _both(self, forward: bool, least: Callable[[int], Floats]) -> tuple[Floats, Floats]:
+        """A lower bound by the number of hits, and for the neighbour the upper bound: 1 less that on the misses."""
+        here, there = (0, 1) if forward else (1, 0)
+        return (
+            least(self.trials[here])[self.hits[here]],
+            1.0 - least(self.trials[there])[self.trials[there] - self.hits[there]],
+        )
+
+
+@lru_cache(maxsize=8)
+def _cautious(trials: int) -> Floats:
+    """For each number of hits, the rate that there may have been at least."""
+    return at_least(np.arange(trials + 1), trials, _ROUGH)
+
+
+@lru_cache(maxsize=8)
+def _proven(runs: int, alpha: float, trials: int) -> Floats:
+    """For each number of hits, what `runs` at that rate prove. A table: many events of many views ask for it."""
+    return at_least(_cautious(trials) * runs, runs, alpha)
 
 
 def tally(view: View, first: Floats, second: Floats) -> Tally:
