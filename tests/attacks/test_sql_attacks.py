@@ -132,7 +132,7 @@ def test_q1_breaks_the_text_as_written() -> None:
 
 def test_q2_shapes_are_public_and_lone_keys_rare() -> None:
     verdict = sql_shapes.attack(runs=200_000, releases=40)
-    assert not verdict.broken, verdict
+    assert not verdict.broken and verdict.figures["orders"] == 1, verdict
 
 
 @pytest.mark.slow

@@ -11,7 +11,7 @@ import pytest
 from scipy import stats
 
 from sfumato import Unit, audit, bounds, schema
-from sfumato.audit import checking, counting, mutants, shipped
+from sfumato.audit import counting, looking, mutants, shipped
 from sfumato.audit.attacks import searching
 from sfumato.audit.attacks.variants import INPUTS, Variant
 from sfumato.audit.claims import claims_of
@@ -240,10 +240,10 @@ def test_progress_goes_from_nothing_to_all() -> None:
 
 def test_time_is_kept_to(monkeypatch: pytest.MonkeyPatch) -> None:
     """The number of runs follows the time and the cost of a run, whatever the clock says."""
-    monkeypatch.setattr(checking._Audit, "_cost", lambda self, pair: 0.001)
+    monkeypatch.setattr(looking.Look, "_cost", lambda self, pair: 0.001)
     few = audit.check(_count(), minutes=0.02, bits=SeededBits(1)).runs
     assert 50 <= few < 1_000
-    monkeypatch.setattr(checking._Audit, "_cost", lambda self, pair: 0.0001)
+    monkeypatch.setattr(looking.Look, "_cost", lambda self, pair: 0.0001)
     assert audit.check(_count(), minutes=0.02, bits=SeededBits(1)).runs > few
 
 

@@ -16,10 +16,10 @@ from rich.progress import Progress
 from sfumato import audit, bounds
 from sfumato.audit import shipped
 from sfumato.audit.claims import claims_of
-from sfumato.audit.enumerating import TooManyError
 from sfumato.audit.mutants.noisy import HalfNoise
 from sfumato.audit.mutants.queries import RowsForUsers
 from sfumato.audit.results import Found, Point, Result
+from sfumato.audit.scripted import TooManyError
 from sfumato.cli import progress
 from sfumato.cli.screen import Screen
 from sfumato.noise import SeededBits

@@ -36,7 +36,8 @@ from ..plan import Plan
 from ..tidy import Tidy
 from . import chances
 from .chances import BITS, at_or_above, between, ends, exp_ends
-from .enumerating import Listed, TooManyError, listed
+from .enumerating import Listed, listed
+from .scripted import TooManyError
 
 ZERO, ONE = Fraction(0), Fraction(1)
 _TIE = Fraction(1, 2**300)

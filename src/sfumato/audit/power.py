@@ -29,10 +29,11 @@ from . import moved, neighbours, strongest
 from .checking import check
 from .claims import claims_of
 from .counting import Claims, at_least, at_most
-from .enumerating import Listed, Scripted, TooManyError, listed
+from .enumerating import Listed, listed
 from .mutants.scaled import Scaled, halved, narrowed
 from .neighbours import Pair
 from .results import Result
+from .scripted import Scripted, TooManyError
 from .verifying import listable
 
 __all__ = ["STRONGEST", "Caught", "Event", "caught", "detection", "events", "pick", "predicted"]

@@ -30,7 +30,8 @@ from ..plan import Plan, Run
 from . import enclosed, neighbours
 from .chances import BITS, SLACK, ends, exp_ends, shown
 from .enclosed import NOTHING, Ends, Judged
-from .enumerating import Listed, TooManyError, listed
+from .enumerating import Listed, listed
+from .scripted import TooManyError
 from .small import all_pairs, few_pairs
 
 __all__ = ["Counterexample", "TooManyError", "Verified", "all_pairs", "verify"]

@@ -55,15 +55,15 @@ def attack(asks: Asks = LIBRARY, *, runs: int = RUNS, releases: int = 200) -> Ve
     chances = [_chance(asks, groups, runs) for groups in (1, 3)]
     least = max(at_least(np.array([hits]), runs, FALSE_ALARM / 4)[0] for hits in chances)
     shown = _shown(asks, releases)
-    sign = _signs(asks)
-    broken = (
-        shapes > 0 or least > DELTA or at_least(np.array([shown]), releases, FALSE_ALARM / 4)[0] > DELTA or sign > 1
-    )
+    sign, orders = _signs(asks), _orders(asks)
+    often = at_least(np.array([shown]), releases, FALSE_ALARM / 4)[0]
+    broken = shapes > 0 or least > DELTA or often > DELTA or sign > 1 or orders > 1
     words = (
         f"{shapes} shapes of given groups differ; one person's group shows in {max(chances)} of {runs} draws at delta "
-        f"{DELTA:g}, and in {shown} of {releases} releases; 0.0 and -0.0 make {sign} kinds of key."
+        f"{DELTA:g}, and in {shown} of {releases} releases; 0.0 and -0.0 make {sign} kinds of key; "
+        f"the same groups come in {orders} orders."
     )
-    figures = {"shapes": shapes, "chance at least": float(least), "shown": shown, "zeros": sign}
+    figures = {"shapes": shapes, "chance at least": float(least), "shown": shown, "zeros": sign, "orders": orders}
     return Verdict("Q2", broken, words, figures)
 
 
@@ -109,6 +109,26 @@ def _signs(asks: Asks) -> int:
             seen.add(str(plan._run(session, Run(Noise(SecureBits())))["keys"]))
         finally:
             session.close()
+    return len(seen)
+
+
+def _orders(asks: Asks) -> int:
+    """In how many orders the same chosen groups come, as the rows change theirs: the first row would be one person's."""
+    tags = ["p", "q", "r", "s"]
+    plan: Any = asks(
+        "SELECT tag, COUNT(*) AS n FROM t GROUP BY tag", SCHEMA, unit=USER, epsilon=1, delta=DELTA, limits=Limits()
+    )
+    seen = set()
+    for first in range(len(tags)):
+        cells = [tags[first], *(tags[:: (-1) ** first] * 200)]
+        columns = {"u": list(range(len(cells))), "w": ["a"] * len(cells), "tag": cells, "x": [1.0] * len(cells)}
+        session = connect({"t": (SCHEMA.table("t"), source(columns))})
+        try:
+            found = plan._run(session, Run(Noise(SecureBits())))["keys"]["tag"]
+        finally:
+            session.close()
+        if set(found) == set(tags):
+            seen.add(tuple(found))
     return len(seen)
 
 

@@ -16,7 +16,7 @@ from typing import Any
 from ... import audit as auditor
 from ... import kinds
 from ...audit.conformance import ConformanceError
-from ...audit.enumerating import TooManyError
+from ...audit.scripted import TooManyError
 from ...errors import ArgumentError, SfumatoError
 from ...noise import Bits, SeededBits
 from ...report.audit_report import Audited, audit_report, number
