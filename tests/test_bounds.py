@@ -175,6 +175,7 @@ def test_no_neighbour_of_thousands_moves_a_query_beyond_its_sensitivity(drawn: D
     assert_hidden(drawn, epsilon)
 
 
+@pytest.mark.slow
 @many
 @given(queries(("count", "histogram", "votes")).flatmap(lambda q: st.tuples(st.just(q), neighbours(q.unit))))
 def test_a_monotone_query_moves_one_way_for_each_unit(drawn: tuple[Bounded, tuple[list[Row], list[Row]]]) -> None:

@@ -321,6 +321,7 @@ def test_the_price_grows_with_every_parameter(rate: float, multiplier: float, st
             assert less.upper <= more.upper + 1e-6
 
 
+@pytest.mark.slow
 @settings(max_examples=40, deadline=None, derandomize=True)
 @given(
     st.floats(-9, 0),

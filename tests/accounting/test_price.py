@@ -163,6 +163,7 @@ def test_a_way_that_refuses_is_passed_over() -> None:
         price._least(Gaussian(multiplier=1), iter([_refuse, _refuse]), no_bound)
 
 
+@pytest.mark.slow
 @settings(max_examples=25, deadline=None, derandomize=True)
 @given(
     st.sampled_from(sorted(set(EVERY) - {"hardly any noise", "best of", "allocation", "partition"})),

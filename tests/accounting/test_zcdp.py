@@ -93,6 +93,7 @@ def test_more_rho_costs_more_and_more_delta_costs_less(r1: float, r2: float, d1:
     assert zcdp.epsilon(high, large) <= zcdp.epsilon(high, small) * (1 + slack) + slack
 
 
+@pytest.mark.slow
 @few
 @given(st.floats(-8, 3), st.floats(-60, -1))
 def test_the_largest_rho_fits_its_limit_and_hardly_more_would(log_limit: float, log_delta: float) -> None:

@@ -68,7 +68,11 @@ def test_q6_one_slow_row_changes_neither_words_nor_charge() -> None:
 def test_q6_what_is_stopped_says_the_fixed_text_and_stays_paid() -> None:
     text, (_, heavy) = sql_time.QUERIES[-1], sql_time.tables(10**4)
     limits = {"threads": 1, "memory": 2**28}
-    whole, stopped = (sql_time._asked(sql_time.LIBRARY, text, heavy, {**limits, "seconds": s}) for s in (20.0, 1e-6))
+    whole = sql_time._asked(sql_time.LIBRARY, text, heavy, {**limits, "seconds": 20.0})
+    for _ in range(50):  # on a busy machine the clock may come too late
+        stopped = sql_time._asked(sql_time.LIBRARY, text, heavy, {**limits, "seconds": 1e-6})
+        if stopped.status != "answered":
+            break
     assert (whole.status, stopped.status, stopped.words) == ("answered", "DataError", DataError.TEXT)
     assert whole.charged == stopped.charged
 

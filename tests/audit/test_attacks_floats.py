@@ -169,6 +169,7 @@ def test_f5_is_withstood() -> None:
     assert not attacks.attack("F5").broken
 
 
+@pytest.mark.slow
 def test_f5_breaks_a_source_that_is_not_renewed() -> None:
     verdict = forked.attack(forked.copied(), spawned=1)
     assert verdict.broken

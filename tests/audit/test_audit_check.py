@@ -11,11 +11,12 @@ import pytest
 from scipy import stats
 
 from sfumato import Unit, audit, bounds, schema
-from sfumato.audit import counting, looking, mutants, shipped
+from sfumato.audit import counting, looking, mutants, neighbours, shipped
 from sfumato.audit.attacks import searching
 from sfumato.audit.attacks.variants import INPUTS, Variant
 from sfumato.audit.claims import claims_of
 from sfumato.audit.results import Result
+from sfumato.audit.subjects import OfPlan
 from sfumato.errors import ArgumentError
 from sfumato.laws import RoundedLaplace
 from sfumato.mechanisms import Exponential, Gaussian, Laplace
@@ -265,8 +266,9 @@ def test_given_pairs_are_used() -> None:
         ({"false_alarm": 0.0}, "false_alarm"),
         ({"false_alarm": 2.0}, "false_alarm"),
         ({"pairs": [(1,)]}, "pairs"),
+        ({"pairs": []}, "pairs"),
     ],
-    ids=["both", "minutes", "runs", "no error", "too much error", "no pair"],
+    ids=["both", "minutes", "runs", "no error", "too much error", "no pair", "no pairs"],
 )
 def test_wrong_arguments_are_named(arguments: dict[str, Any], words: str) -> None:
     with pytest.raises((ArgumentError, ValueError), match=words):
@@ -281,6 +283,21 @@ def test_what_cannot_be_audited_is_refused() -> None:
             audit.check_mechanism(lambda x: x, [(0, 1)], claims, runs=20)  # type: ignore[arg-type]
     with pytest.raises((ArgumentError, ValueError), match="pairs"):
         audit.check_mechanism(lambda x: x, [], 1.0, runs=20)
+
+
+def test_units_without_neighbours_are_refused() -> None:
+    """Two people are to be replaced, and there is a name for one."""
+    unit = Unit("user:who", change="replace", group=2)
+    with pytest.raises(ArgumentError, match="neighbours"):
+        audit.check(Laplace(query=bounds.histogram("who", ("a",), unit), epsilon=1), runs=20)
+
+
+def test_a_pair_that_is_given_twice_is_read_in_one_way() -> None:
+    pair = next(neighbours.pairs(_count()))
+    look = looking.Look(OfPlan(_count()), 1e-6, SeededBits(1), None)
+    look.runs = 100
+    chosen = look.chosen([pair, pair])
+    assert len({id(choice.reading) for choice in chosen}) == 1
 
 
 def test_an_engine_is_audited_too() -> None:

@@ -599,7 +599,7 @@ def test_a_plan_of_the_users_own_loop_is_not_run() -> None:
 
 
 def test_anything_else_is_no_plan() -> None:
-    with pytest.raises(TypeError, match="needs a plan"):
+    with pytest.raises(ArgumentError, match="needs a plan"):
         check_plan(bounds.count(ROW))  # type: ignore[arg-type]
 
 

@@ -5,7 +5,10 @@ from __future__ import annotations
 import copy
 import json
 import math
+from decimal import Decimal
+from fractions import Fraction
 from pathlib import Path
+from types import SimpleNamespace
 from typing import Any
 
 import numpy as np
@@ -189,6 +192,71 @@ def test_odd_outputs_are_read() -> None:
     odd = [math.inf, -math.inf, math.nan, 10**400, True, None, "text", b"x", [1, [2]], {"k": {"l": 1}}, 1j]
     reading = Reading.fit(odd, odd)
     assert np.isfinite(reading.of(odd)).all()
+
+
+class _Series:
+    """As pandas has them: labels, and cells."""
+
+    def __init__(self, cells: dict[Any, Any]) -> None:
+        self._cells = cells
+        self.index = SimpleNamespace(is_unique=True)
+
+    def items(self) -> Any:
+        return self._cells.items()
+
+
+class _Frame:
+    def __init__(self, **columns: Any) -> None:
+        self._columns = {name: _Series(dict(enumerate(cells))) for name, cells in columns.items()}
+
+    @property
+    def columns(self) -> list[str]:
+        return list(self._columns)
+
+    def __getitem__(self, name: str) -> _Series:
+        return self._columns[name]
+
+    def _repr_html_(self) -> str:
+        return ""
+
+
+class _Tensor:
+    def __init__(self, *cells: float) -> None:
+        self._cells = list(cells)
+
+    def tolist(self) -> list[float]:
+        return self._cells
+
+
+@pytest.mark.parametrize(
+    ("output", "names", "numbers"),
+    [
+        (_Series({"x": 1.0, "y": 2.0}), ["output['x']", "output['y']"], [1, 2]),
+        (_Frame(a=[1.0, 3.0]), ["output['a'][0]", "output['a'][1]"], [1, 3]),
+        (_Tensor(4.0, 5.0), ["output[0]", "output[1]"], [4, 5]),
+        (complex(1, 2), ["output['real']", "output['imaginary']"], [1, 2]),
+        (np.complex128(complex(1, 2)), ["output['real']", "output['imaginary']"], [1, 2]),
+        (Decimal(3), ["output"], [3]),
+        (Fraction(4), ["output"], [4]),
+    ],
+    ids=["series", "frame", "tensor", "complex", "numpy complex", "decimal", "fraction"],
+)
+def test_numbers_of_any_library_are_read_as_numbers(output: Any, names: list[str], numbers: list[float]) -> None:
+    """As texts they would never come up twice, and an audit would see nothing."""
+    reading = Reading.fit([output], [output])
+    assert reading.names == names
+    assert reading.of([output]).tolist() == [numbers]
+
+
+def test_frames_and_series_of_pandas_are_read() -> None:
+    pandas = pytest.importorskip("pandas")
+    for made in (
+        pandas.DataFrame({"a": [1.0, 2.0]}),
+        pandas.Series([1.0, 2.0]),
+        pandas.Series([1.0, 2.0], index=["k", "k"]),
+        pandas.DataFrame([[1.0, 2.0]], columns=["a", "a"]),
+    ):
+        assert Reading.fit([made], [made]).of([made]).tolist() == [[1, 2]]
 
 
 def test_the_lowest_bit() -> None:

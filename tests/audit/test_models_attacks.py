@@ -22,6 +22,7 @@ def test_t3_finds_a_tenth_of_the_noise() -> None:
     assert verdict.broken and min(verdict.figures.values()) == 1, verdict
 
 
+@pytest.mark.slow
 def test_t3_finds_it_in_many_runs_and_in_all_together() -> None:
     verdict = training_one_run.attack(training_one_run.TenthOfTheNoise, seeds=2, canaries=500, runs=8, noise=seeded)
     assert verdict.broken and "together" in verdict.text, verdict

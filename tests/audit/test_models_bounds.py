@@ -83,12 +83,27 @@ def test_a_mechanism_that_fails_with_chance_delta_is_not_accused(delta: float) -
 def test_counts_that_are_none(given: tuple[int, int, int]) -> None:
     with pytest.raises(SfumatoError):
         one_run_bound.epsilon_at_least(*given)
+    with pytest.raises(SfumatoError):
+        one_run_tradeoff.refuted(lambda alpha: 1 - alpha, *given, error=0.05)
 
 
 @pytest.mark.parametrize("confidence", [0, 1, 1.5, True, "much"])
 def test_a_confidence_that_is_none(confidence: Any) -> None:
     with pytest.raises(SfumatoError, match="confidence"):
         one_run_bound.epsilon_at_least(10, 10, 10, confidence=confidence)
+
+
+@pytest.mark.parametrize("delta", [-1e-3, 1, float("nan"), True, "small"])
+def test_a_delta_that_is_none(delta: Any) -> None:
+    """One below 0 would prove more than there is."""
+    coins = np.arange(10) % 2 == 0
+    for bound in (
+        lambda: one_run_bound.epsilon_at_least(100, 100, 90, delta=delta),
+        lambda: two_sided.bounds([1.0, 2.0, 3.0], [0.0, 0.0, 0.0], delta=delta),
+        lambda: judged(np.arange(10.0), coins, way="test", claim=1, delta=delta),
+    ):
+        with pytest.raises(SfumatoError, match="delta"):
+            bound()
 
 
 # One run, the whole curve
@@ -295,6 +310,11 @@ def test_scores_that_are_no_numbers_come_last() -> None:
     for coins in ([True], [1, 0], []):
         with pytest.raises(SfumatoError, match="coins"):
             canaries.checked([1.0, 2.0], coins)
+    with pytest.raises(SfumatoError, match="scores") as refused:
+        canaries.checked(["a secret"], [True])
+    assert "secret" not in str(refused.value)
+    with pytest.raises(SfumatoError, match="outside"):
+        two_sided.bounds([1.0, 2.0], ["a", "b"])
 
 
 def test_statistics_need_no_torch() -> None:

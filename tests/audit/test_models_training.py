@@ -18,7 +18,7 @@ from sfumato.audit.attacks.training_membership import NoNoiseNoClip
 from sfumato.audit.attacks.training_one_run import TenthOfTheNoise
 from sfumato.audit.models import ModelAudit, gradients, inputs, lira, membership, plotting, watching
 from sfumato.audit.mutants.training import TwiceTheNorm
-from sfumato.errors import SfumatoError
+from sfumato.errors import ArgumentError, SfumatoError
 from sfumato.learn.stepping import Stepper
 from sfumato.noise import Noise, SeededBits
 from sfumato.schema import Schema
@@ -170,6 +170,59 @@ def test_data_that_lacks_a_column_is_refused_by_name() -> None:
     ):
         with pytest.raises(SfumatoError, match="'y'"):
             run()
+
+
+def test_what_a_newcomer_gets_wrong_is_refused_before_anything_is_trained() -> None:
+    never: Any = lambda *_: pytest.fail("it was trained")  # noqa: E731
+    data, short, flat = people(20), people(20) | {"y": people(5)["y"]}, people(20) | {"x": people(20)["y"]}
+    runs: dict[str, Any] = {
+        "one_run": lambda data, **more: models.one_run(plan(), data, stepper=never, **{"canaries": 10, **more}),
+        "many_runs": lambda data, **more: models.gradients.many_runs(plan(), data, stepper=never, **more),
+        "inputs": lambda data, **more: inputs.one_run(plan(), people(5), canaries=data, stepper=never, **more),
+        "membership": lambda data, **more: membership.loss_threshold(plan(), data, stepper=never, **more),
+        "lira": lambda data, **more: lira.audit(plan(), data, stepper=never, **more),
+    }
+    for name, run in runs.items():
+        for wrong in (None, 5, "people.csv", {}, short, flat, {"x": 1, "y": 2, "who": 3}):
+            with pytest.raises(ArgumentError, match=r"data|canaries|pool"):
+                run(wrong)
+        wrongly: list[dict[str, Any]] = [{"confidence": 95}, {"noise": 7}]
+        wrongly += [] if name == "many_runs" else [{"guesses": 0}]
+        for more in wrongly:
+            with pytest.raises(ArgumentError, match=next(iter(more))):
+                run(data, **more)
+    with pytest.raises(ArgumentError, match="stepper"):
+        models.one_run(plan(), data, canaries=10, stepper=None)
+    for what in (None, "x", torch.nn.Linear(2, 2)):
+        with pytest.raises(ArgumentError, match="plan"):
+            models.one_run(what, data, canaries=10)
+
+
+@pytest.mark.parametrize(
+    ("shape", "places"), [((4,), [4]), ((4,), [-1]), ((4,), [0.5]), ((4,), 3), ((4,), "x"), (4, [0]), ((), [0])]
+)
+def test_lone_inputs_that_cannot_be_made(shape: Any, places: Any) -> None:
+    with pytest.raises(ArgumentError, match=r"shape|places"):
+        inputs.lone(shape, places)
+    assert inputs.lone((4,), []).shape == (0, 4)
+
+
+@pytest.mark.parametrize("classes", [None, [], ["no"], ["a", "b"], "noyes"])
+def test_labels_that_are_not_listed_are_not_told(classes: Any) -> None:
+    with pytest.raises(ArgumentError, match="classes") as found:
+        inputs.mislabelled(people(5), "y", classes)
+    assert "yes" not in str(found.value).replace("noyes", "")
+    with pytest.raises(ArgumentError, match="columns"):
+        inputs.mislabelled(people(5), "z", ["no", "yes"])
+
+
+def test_pictures_of_what_is_no_audit() -> None:
+    nothing: Any = 5
+    for draw in (plotting.roc_svg, plotting.plot_roc, plotting.plot_bounds):
+        with pytest.raises(ArgumentError, match="audit"):
+            draw(nothing)
+    with pytest.raises(ArgumentError, match="least"):
+        plotting.roc_svg(shown(), least=0)
 
 
 # Black box

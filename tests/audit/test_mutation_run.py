@@ -92,6 +92,7 @@ def test_g1_judges_by_the_share_and_by_the_honest_library(
     assert attack.attack().broken is broken
 
 
+@pytest.mark.slow
 def test_g1_with_its_eyes_shut_is_broken() -> None:
     verdict = attacks.attack("G1", control=True)
     assert verdict.broken and verdict.figures["noticed"] == 0

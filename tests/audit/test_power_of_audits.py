@@ -92,6 +92,23 @@ def test_the_auditor_picks_where_it_shows() -> None:
     assert hopeless.power < 0.01
 
 
+def test_a_pair_that_moves_nothing_is_no_obstacle_to_picking() -> None:
+    """The first of the usual pairs adds a 0 to a sum: nothing moves there, and others tell."""
+
+    def make(epsilon: float) -> Laplace:
+        return Laplace(query=bounds.clipped_sum("x", 0, 10, ROW), epsilon=epsilon)
+
+    chances = [predicted(make(2), pair, runs=2_000) for pair in islice(neighbours.pairs(make(2)), 4)]
+    assert min(chances) == 0 and max(chances) > 0.999
+    found = pick(make, (2,))
+    assert found.power > 0.999 and found.runs <= 2_000
+
+
+def test_chances_of_many_losses_stay_chances() -> None:
+    found = list(moved.tails([(RoundedLaplace(2.0**30), 2**28)] * 40))
+    assert all(0 <= other <= 1 and 0 <= one <= 1 for _, one, other in found)
+
+
 def test_half_the_noise_halves_scales_and_leaves_samples_alone() -> None:
     assert narrowed(RoundedLaplace(8.0)) == RoundedLaplace(4.0)
     plan = Laplace(query=bounds.count(ROW), epsilon=1)

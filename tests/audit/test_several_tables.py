@@ -52,6 +52,7 @@ def answer(asked: Sql, data: Any) -> list[float]:
     return [float(each) for each in numbers]
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("text", "table"),
     [(BY_FLOOR, "visits"), (BY_SEX, "visits"), (PEOPLE, "people"), (ALIAS, "visits")],

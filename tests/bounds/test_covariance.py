@@ -35,6 +35,7 @@ def contents(intervals: dict[str, tuple[float, float]], inside: tuple[float, ...
     return [row(ys) for ys in product(inside, repeat=len(intervals))] + odd
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("unit", UNITS, ids=str)
 def test_no_neighbour_moves_it_further_than_it_says(unit: Unit) -> None:
     for per_unit in (1, 2) if unit.column else (1,):

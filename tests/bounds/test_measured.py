@@ -140,6 +140,7 @@ def test_rounding_of_a_declared_query_is_paid_for() -> None:
     assert Fraction(query.sensitivity.l1) * 2 < largest <= query.in_steps(-1).l1
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("unit", [Unit(), Unit("user:u", "replace"), Unit("user:u", group=2)], ids=str)
 @pytest.mark.parametrize("kind", ["laplace", "gaussian"])
 def test_the_whole_plan_holds_every_promise(unit: Unit, kind: str) -> None:
@@ -221,6 +222,7 @@ def test_one_cell_and_many_rows() -> None:
     assert (replaced.l1, replaced.linf) == (4, 3)
 
 
+@pytest.mark.slow
 def test_a_query_of_real_numbers_can_be_measured_too() -> None:
     """Any bounded query has cells: here sum and count of a mean, moved by at most its L1."""
     schema = Schema.of(x=real(0, 10))

@@ -183,6 +183,22 @@ def test_files_that_are_there_are_not_lost(project: Path, checks: Checks) -> Non
     assert "sfumato.yaml" in refused("audit", "plan.yaml", "--evidence", "sfumato.yaml", at=project, code=3).err
 
 
+def test_evidence_that_is_there_is_not_lost_and_no_audit_is_lost_for_it(project: Path, checks: Checks) -> None:
+    """It used to be seen only after the audit had run, which then ended without a report."""
+    found = told("audit", "plan.yaml", "--evidence", "kept", at=project)
+    before = files(project)
+    checks.asked.clear()
+    told_of = refused("audit", "plan.yaml", "--evidence", "kept", "--out", "report.json", at=project, code=3)
+    assert "would be lost" in told_of.err and not checks.asked and files(project) == before
+    assert told("audit", "plan.yaml", "--evidence", "kept", "--overwrite", at=project)["evidence"] == found["evidence"]
+
+
+def test_plans_of_the_same_name_have_files_of_their_own(project: Path, checks: Checks) -> None:
+    found = told("audit", "plan.yaml", "./plan.yaml", "--evidence", "kept", at=project)
+    assert len(set(found["evidence"])) == len(found["plans"]) == 4
+    assert all((project / each).is_file() for each in found["evidence"])
+
+
 def test_no_report_goes_over_what_the_project_lives_by(tmp_path: Path, checks: Checks) -> None:
     folder = make_project(tmp_path / "p", text=YAML.replace("budget.ledger", "budget.json"))
     (folder / "plan.yaml").write_text(LIST, encoding="utf-8")
@@ -206,6 +222,10 @@ def test_no_report_goes_over_what_the_project_lives_by(tmp_path: Path, checks: C
         (("--shipped", "laplac"), 2, "did you mean Laplace"),
         (("--reproduce", "plan.yaml"), 3, "no evidence"),
         (("--reproduce", "nope.json"), 3, "nope.json"),
+        (("--reproduce", "kept.json", "--out", "report.html"), 2, "--out is for an audit"),
+        (("--reproduce", "kept.json", "--minutes", "1"), 2, "--minutes is for an audit"),
+        (("--reproduce", "kept.json", "--verify"), 2, "--verify is for an audit"),
+        (("kept/by_ward-1a2b3c4d.json",), 2, "--reproduce kept/by_ward-1a2b3c4d.json"),
     ],
     ids=lambda value: "-".join(value) if isinstance(value, tuple) else None,
 )
@@ -301,6 +321,7 @@ def test_evidence_is_counted_again(tmp_path: Path) -> None:
 ONE = "sfumato-plan: 1\nreleases:\n  - {name: all, sql: SELECT COUNT(*) AS n FROM visits, epsilon: 1}\n"
 
 
+@pytest.mark.slow
 def test_a_planted_bug_in_queries_is_found_by_way_of_a_list(project: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     (project / "plan.yaml").write_text(ONE, encoding="utf-8")
     before = files(project)

@@ -55,6 +55,7 @@ def test_a_missing_package_is_named_with_the_extra_that_brings_it(module: str, e
     assert problem.fix == f"pip install '{extra}'"
 
 
+@pytest.mark.slow
 def test_without_sql_commands_say_what_to_install(project: Path) -> None:
     """One process for all: sqlglot is hidden from it."""
     code = (
@@ -85,6 +86,7 @@ def test_describe_tells_what_to_do_about_this_very_ledger(tmp_path: Path) -> Non
     assert "sfumato ledger open" in sfumato("describe", at=folder).out
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     "words", [("describe",), ("describe", "--json"), ("--help",), ("schema", "query")], ids=" ".join
 )
@@ -96,6 +98,7 @@ def test_an_output_on_a_full_disk_is_told_in_three_lines(project: Path, words: t
     assert done.stderr.startswith("the output cannot be written\n  why  no space left")
 
 
+@pytest.mark.slow
 def test_a_closed_output_goes_nowhere(project: Path) -> None:
     shell = f'"{sys.executable}" -m sfumato.cli ledger verify >&- 2>&-'
     assert subprocess.run(shell, shell=True, cwd=project, env=environment()).returncode == 0

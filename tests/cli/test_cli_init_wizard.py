@@ -105,6 +105,7 @@ def test_from_the_first_question_to_an_answer(place: Path, columns: int) -> None
         assert paid.actor == "bea"
 
 
+@pytest.mark.slow
 def test_questions_explain_themselves_and_ask_again(place: Path) -> None:
     terminal = wizard(place)
     answer(
@@ -137,6 +138,7 @@ def test_questions_explain_themselves_and_ask_again(place: Path) -> None:
     assert sorted(path.name for path in place.iterdir()) == ["visits.csv"]
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(("key", "late"), [("c", True), ("c", False), ("d", False)])
 def test_leaving_leaves_nothing(place: Path, key: str, late: bool) -> None:
     terminal = wizard(place, "new")

@@ -242,6 +242,7 @@ def test_a_ledger_by_its_place_needs_no_project(project: Path, tmp_path: Path) -
     assert not (elsewhere / "nowhere.ledger").exists()
 
 
+@pytest.mark.slow
 def test_a_ledger_on_a_server(tmp_path: Path) -> None:
     address = new_database(create=False)
     text = SIGNED.replace("place: budget.ledger", f"place: '{address}'").replace(", principal: bea", "")

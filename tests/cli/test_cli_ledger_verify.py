@@ -149,6 +149,7 @@ def test_the_auditors_tool_says_the_same(project: Path, capsys: pytest.CaptureFi
     assert told("ledger", "verify", at=project, code=7)["first_bad"] == 4
 
 
+@pytest.mark.slow
 def test_the_auditors_tool_loads_none_of_the_command_line(project: Path) -> None:
     text = (
         "import sys; from sfumato.ledger.__main__ import main; code = main(sys.argv[1:]);"

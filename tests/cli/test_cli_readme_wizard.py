@@ -8,6 +8,7 @@ import sys
 from pathlib import Path
 
 import pexpect
+import pytest
 
 from tests.cli.front import environment
 from tests.pages import ROOT, blocks, commands
@@ -43,6 +44,7 @@ def _shell(text: str, place: Path) -> None:
     subprocess.run(["sh", "-c", program + text], cwd=place, env=environment(LOGNAME="bea"), check=True)
 
 
+@pytest.mark.slow
 def test_the_wizard_looks_as_the_readme_shows_it(tmp_path: Path) -> None:
     asked, flagged = tmp_path / "asked" / "clinic", tmp_path / "flagged" / "clinic"
     for place in (asked, flagged):

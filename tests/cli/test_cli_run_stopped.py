@@ -76,6 +76,7 @@ def test_it_goes_on_where_it_was_stopped(tmp_path: Path, how: signal.Signals) ->
     assert kinds.count("spend") == 1 and kinds.count("part") == kinds.count("open") == 3
 
 
+@pytest.mark.slow
 def test_what_was_stopped_is_paid_again_when_asked(tmp_path: Path) -> None:
     """The second payment is stopped too: its key is another, so a third one is told apart."""
     folder = slow_project(tmp_path)
@@ -91,6 +92,7 @@ def test_what_was_stopped_is_paid_again_when_asked(tmp_path: Path) -> None:
     assert len(entries(folder, "spend")) == 2
 
 
+@pytest.mark.slow
 def test_two_at_once_pay_once(tmp_path: Path) -> None:
     folder = make_project(tmp_path)
     (folder / "plan.yaml").write_text(COUNTS, encoding="utf-8")
@@ -148,6 +150,7 @@ def at_a_terminal(folder: Path, *arguments: str) -> pexpect.spawn[str]:
     return pexpect.spawn(sys.executable, words, cwd=str(folder), env=variables, encoding="utf-8", timeout=120)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("answer", ["n", "", "maybe"])
 def test_on_a_terminal_somebody_has_to_agree(tmp_path: Path, answer: str) -> None:
     folder = make_project(tmp_path)

@@ -54,6 +54,7 @@ def test_a_document_is_as_published(words: tuple[str, ...], code: int, document:
         jsonschema.validate(body | {"surprise": 1}, published)
 
 
+@pytest.mark.slow
 def test_every_document_is_published(tmp_path: Path) -> None:
     listed = json.loads(sfumato("schema", "--json", at=tmp_path).out)["names"]
     assert {"project", "describe", "quote", "query", "rehearse", "problem", "schemas"} <= set(listed)

@@ -94,6 +94,7 @@ def test_a_bar_shows_every_step() -> None:
     assert len(bar(0.999, now=2.0).plain) == len(bar(-1.0).plain) == 20
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     "words", [("--help",), ("describe",), ("schema", "query"), ("describe", "--json")], ids=" ".join
 )
@@ -119,6 +120,7 @@ def _terminal(folder: Path, *words: str, columns: int = 60, **variables: str) ->
     )  # fmt: skip
 
 
+@pytest.mark.slow
 def test_a_terminal_of_sixty_columns_is_enough(tmp_path: Path) -> None:
     folder = make_project(tmp_path)
     for words in (("describe",), ("quote", BY_WARD), ("query", BY_WARD), ("query", BY_WARD, "--epsilon", "9")):
@@ -131,12 +133,14 @@ def test_a_terminal_of_sixty_columns_is_enough(tmp_path: Path) -> None:
         assert max(map(len, plain)) <= 60, [line for line in plain if len(line) > 60]
 
 
+@pytest.mark.slow
 def test_a_terminal_is_asked_for_colours_and_gets_them(tmp_path: Path) -> None:
     child = _terminal(make_project(tmp_path), "describe", TERM="xterm-256color")
     child.expect(pexpect.EOF)
     assert "\x1b[" in str(child.before)
 
 
+@pytest.mark.slow
 def test_nothing_typed_and_nothing_piped_is_told(tmp_path: Path) -> None:
     child = _terminal(make_project(tmp_path), "query", TERM="dumb")
     child.expect(pexpect.EOF)
@@ -144,6 +148,7 @@ def test_nothing_typed_and_nothing_piped_is_told(tmp_path: Path) -> None:
     assert "nothing is piped in" in str(child.before) and child.exitstatus == 2
 
 
+@pytest.mark.slow
 def test_parquet_is_not_poured_into_a_terminal(tmp_path: Path) -> None:
     child = _terminal(make_project(tmp_path), "query", BY_WARD, "--format", "parquet", TERM="dumb")
     child.expect(pexpect.EOF)

@@ -79,6 +79,7 @@ def test_a_training_from_quote_to_weights(folder: Path) -> None:
     assert "answered already" in train(folder, "--quote")["due"]
 
 
+@pytest.mark.slow
 def test_it_is_told_to_people(folder: Path) -> None:
     told = sfumato("train", "sfumato.yaml", "--account", "training", "--out", "told.pt", at=folder)
     assert told.code == 0 and told.err == "", told.err
@@ -141,6 +142,7 @@ def test_too_dear_is_refused_before_anything_is_held(folder: Path) -> None:
     assert "lower target_epsilon" in told.err and len(entries(folder, "hold")) == before
 
 
+@pytest.mark.slow
 def test_code_of_ones_own_is_imported_and_that_is_said(tmp_path: Path) -> None:
     text = YAML.replace("model: logistic", "model: net:make\n  loss: net:loss").replace("epochs: 5", "epochs: 1")
     folder = make_clinic(tmp_path, text)

@@ -89,6 +89,7 @@ def test_without_its_checkpoint_it_begins_anew_with_the_rest(tmp_path: Path) -> 
     assert json.loads(ran.out)["steps"]["done"] == STEPS - paid and drawn(folder) == STEPS
 
 
+@pytest.mark.slow
 def test_a_person_sees_the_price_and_the_bar(tmp_path: Path) -> None:
     folder = make_clinic(tmp_path, YAML.replace("epochs: 5", "epochs: 25"))
     words = ["-m", "sfumato.cli", "train", "sfumato.yaml"]

@@ -69,6 +69,7 @@ WORDS = st.sampled_from(
 )  # fmt: skip
 
 
+@pytest.mark.slow
 @settings(max_examples=60)
 @given(st.lists(WORDS | st.text(st.characters(blacklist_categories=("Cs",)), max_size=12), max_size=6))
 @example(["-- ", "quote"])

@@ -89,6 +89,7 @@ def _like_others() -> None:
             ctypes.CDLL(None).prctl(24, right, 0, 0, 0)  # PR_CAPBSET_DROP
 
 
+@pytest.mark.slow
 @pytest.mark.skipif(sys.platform != "linux", reason="takes rights away from root, as Linux does it")
 def test_a_folder_that_cannot_be_written(tmp_path: Path) -> None:
     folder = make_project(tmp_path / "clinic")
@@ -135,6 +136,7 @@ def _until_opened(folder: Path, seconds: float = 120) -> None:
     raise AssertionError("the release never began")
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("often", [1, 5])
 def test_ctrl_c_in_the_middle_of_a_release(tmp_path: Path, often: int) -> None:
     folder = make_project(tmp_path, wards=900)

@@ -121,6 +121,7 @@ def test_the_truth_lies_in_our_interval(row):
         assert found.lower * (1 - 1e-8) - 1e-9 <= value <= found.upper * (1 + 1e-8) + 1e-9
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("row", SAMPLED, ids=name)
 def test_renyi_is_never_tighter(row):
     assert all(price(row).upper <= row[peer]["upper"] + 1e-9 for peer in ("rdp", "opacus_rdp"))

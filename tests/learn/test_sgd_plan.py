@@ -215,6 +215,7 @@ print(plan_for(model).hash)
 """
 
 
+@pytest.mark.slow
 def test_the_hash_is_the_same_in_another_process() -> None:
     model = Line(3)
     with torch.no_grad():

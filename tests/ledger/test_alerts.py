@@ -414,12 +414,14 @@ def _in_another_process(code: str, hook: Hook) -> subprocess.CompletedProcess[st
     )
 
 
+@pytest.mark.slow
 def test_the_end_of_a_process_waits_for_its_alerts(hook: Hook) -> None:
     done = _in_another_process(f"{PATIENT}tell((alert,), rules)\n", hook)
     assert (done.returncode, done.stderr) == (0, "")
     assert [body["text"] for _, _, body in hook.got] == ["note: from another process"]
 
 
+@pytest.mark.slow
 def test_the_end_of_a_process_does_not_wait_for_ever(hook: Hook) -> None:
     hook.hold.clear()
     done = _in_another_process("tell((alert,), rules)\n", hook)

@@ -45,6 +45,7 @@ def test_l8_other_clocks(quick: Path, clock: str, years: int, zone: str) -> None
         check(quick / str(monotonic), clock, years, zone, monotonic=monotonic)
 
 
+@pytest.mark.slow
 def test_l8_a_clock_moved_by_years_gives_no_budget(quick: Path) -> None:
     """Forth, then back, on one ledger: what was paid stays paid."""
     moved()
@@ -55,6 +56,7 @@ def test_l8_a_clock_moved_by_years_gives_no_budget(quick: Path) -> None:
     assert int(str(then["year"])) < now < int(str(first["year"])), "the clock was moved"
 
 
+@pytest.mark.slow
 def test_l8_without_the_library_the_ledger_s_own_clock_is_moved(quick: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(clocks, "library", lambda: None)
     found = later(prepared(quick / "here"), "+10y")

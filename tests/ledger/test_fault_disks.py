@@ -236,6 +236,7 @@ def test_l6_a_small_disk_that_fills_up(quick: Path) -> None:
     full_disk_held(quick / "larger", told)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("call", "fault", "numbers"),
     [("fdatasync", "error=EIO", [3, 4, 6]), ("pwrite64", "error=ENOSPC", [1, 20, 47])],

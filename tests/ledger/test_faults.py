@@ -55,6 +55,7 @@ def any_time(folder: Path, times: int, seed: int, design: str = "right") -> tupl
     return killed_at_random(folder / "any time", times, design, seed, faults), faults
 
 
+@pytest.mark.slow
 def test_l1_killed_at_random(quick: Path) -> None:
     killed, faults = any_time(quick, 12, seed=1)
     assert killed >= 1 and faults == []
@@ -83,6 +84,7 @@ def test_l3_killed_between_paying_opening_and_answering(quick: Path) -> None:
         assert retrying.retried(quick / step, "right", retry, times) == [], step
 
 
+@pytest.mark.slow
 def test_l3_catches_a_second_draw_on_retry(quick: Path) -> None:
     killed_between_steps(quick)
     for step in ("before settle", "after settle"):  # when noise was drawn, the next draw is the second

@@ -142,6 +142,7 @@ def killed(machine: Machine, place: str, after: float, kind: type[PostgresStore]
         assert ledger._store.damage() is None  # type: ignore[attr-defined]
 
 
+@pytest.mark.slow
 def test_l1_a_server_that_is_killed_in_the_middle_of_spends(machine: Machine) -> None:
     place = machine.place()
     with opened(place) as ledger:
@@ -149,6 +150,7 @@ def test_l1_a_server_that_is_killed_in_the_middle_of_spends(machine: Machine) ->
     killed(machine, place, 0.31)
 
 
+@pytest.mark.slow
 def test_l1_catches_commits_that_are_not_synced(machine: Machine) -> None:
     place = machine.place()
     with opened(place) as ledger:
@@ -268,6 +270,7 @@ def test_l6_a_server_s_whole_disk_that_fills_up() -> None:
             machine.close()
 
 
+@pytest.mark.slow
 def test_l6_a_silent_writer_loses_the_lock(machine: Machine, monkeypatch: pytest.MonkeyPatch) -> None:
     place = machine.place()
     monkeypatch.setattr(postgres, "_IDLE", 3)

@@ -144,6 +144,7 @@ def lock_up(path: Path) -> None:
     path.parent.chmod(0o555)
 
 
+@pytest.mark.slow
 def test_an_auditor_needs_no_right_to_write(locked_up: Path) -> None:
     path = locked_up
     lock_up(path)
@@ -152,6 +153,7 @@ def test_an_auditor_needs_no_right_to_write(locked_up: Path) -> None:
     assert audited(path) == (sqlite_file.UNREADABLE, 0)
 
 
+@pytest.mark.slow
 def test_an_auditor_sees_what_is_not_yet_in_the_first_file(locked_up: Path) -> None:
     """Beside a process that writes, and after one that died."""
     path = locked_up

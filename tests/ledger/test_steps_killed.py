@@ -95,6 +95,7 @@ def test_the_worker_does_its_work(tmp_path: Path) -> None:
     assert release.raw["steps"] == executed(folder) == TIMES and state(folder) == (TIMES, TIMES * RHO, ["answered"])
 
 
+@pytest.mark.slow
 def test_a_copy_of_the_checkpoint_is_no_budget(tmp_path: Path) -> None:
     """Rewinding the checkpoint runs steps again: they are drawn again, and end with those that were held (T29)."""
     folder = prepare(tmp_path / "rewound", BUDGETS["rho"])

@@ -21,6 +21,7 @@ def opened(stores: Stores) -> tuple[str, Ledger]:
     return place, ledger
 
 
+@pytest.mark.slow
 def test_l2_sixteen_processes_spend_exactly_the_budget(durable: Stores) -> None:
     place, ledger = opened(durable)
     before = len(list(ledger._store.entries()))
@@ -31,6 +32,7 @@ def test_l2_sixteen_processes_spend_exactly_the_budget(durable: Stores) -> None:
     assert len(entries) == before + 500 and first_broken(entries) is None
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("mutant", ["deferred", "read-then-insert", "unlocked"])
 def test_l2_the_wrong_designs_are_caught(mutant: str, tmp_path: Path) -> None:
     if mutant == "unlocked":

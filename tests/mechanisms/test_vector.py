@@ -125,6 +125,7 @@ class Halved(LInfinityNoise):
         return super().scale / 4
 
 
+@pytest.mark.slow
 def test_too_little_noise_is_caught() -> None:
     query = bounds.count(Unit())
     check_plan(LInfinityNoise(query=query, epsilon=1))

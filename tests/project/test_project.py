@@ -364,6 +364,7 @@ def test_a_password_is_not_shown(folder: Path, place: str) -> None:
     assert "s3cret" not in repr(project) + repr(project.place)
 
 
+@pytest.mark.slow
 def test_reading_a_project_needs_no_command_line() -> None:
     code = (
         "import sys; sys.modules.update(typer=None, rich=None); import sfumato; sfumato.open_project; "

@@ -37,6 +37,7 @@ FEATURES = {
 }  # fmt: skip
 
 
+@pytest.mark.slow
 def test_forty_queries_keep_what_they_promise(tmp_path: Path) -> None:
     report = trial(range(40), tmp_path)
     assert len(report.refused) <= 8 and report.checked >= 32

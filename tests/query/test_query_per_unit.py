@@ -90,6 +90,7 @@ def test_two_threads_and_many_row_groups_give_the_same_digits() -> None:
 ENDS = [(-1.0, 1.0), (0.0, 1e-100), (5.0, 5.0 + 1e-9), (-1e17, 1e17), (1e12, 1e12 + 100), (-1e100, 1e100), (0.0, 1e9)]
 
 
+@pytest.mark.slow
 @settings(max_examples=25, deadline=None)
 @given(
     st.lists(st.one_of(st.floats(allow_nan=False, allow_infinity=False), st.none()), min_size=1, max_size=6),

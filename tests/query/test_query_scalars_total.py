@@ -251,6 +251,7 @@ def attempt(engine: duckdb.DuckDBPyConnection, text: str, row: int) -> bool:
 LAX = (HealthCheck.too_slow, HealthCheck.function_scoped_fixture, HealthCheck.data_too_large)
 
 
+@pytest.mark.slow
 @settings(max_examples=400, deadline=None, suppress_health_check=LAX, derandomize=True)
 @given(text=ANY, row=st.integers(0, ROWS - 1))
 def test_random_expressions_are_total(engine: duckdb.DuckDBPyConnection, text: str, row: int) -> None:

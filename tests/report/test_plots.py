@@ -103,6 +103,7 @@ def test_nothing_heavy_is_loaded_before_it_is_used() -> None:
     assert done.stdout.strip() == "False"
 
 
+@pytest.mark.slow
 @pytest.mark.filterwarnings("ignore::DeprecationWarning", "ignore::PendingDeprecationWarning")
 def test_a_real_figure(tmp_path: Path) -> None:
     matplotlib = pytest.importorskip("matplotlib")

@@ -77,6 +77,7 @@ def test_releases_are_listed_with_who_why_and_price() -> None:
     assert found["evidence"]["verify"]["holds"]
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("budget", "headline"),
     [

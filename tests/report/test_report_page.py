@@ -116,6 +116,7 @@ def test_halves_of_letters_can_be_written(tmp_path: Path) -> None:
     assert "\\ud800" in (tmp_path / "a.html").read_text(encoding="utf-8")
 
 
+@pytest.mark.slow
 @few
 @given(text=st.text(max_size=80))
 def test_any_text_is_only_text(text: str) -> None:

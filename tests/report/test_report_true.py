@@ -106,6 +106,7 @@ def test_rare_outcomes_are_told_of_whatever_is_not_pure(how: Any, rare: bool) ->
     assert "With that probability" not in text
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(("budget", "rare"), [(Budget(epsilon=3), False), (Budget(rho=1), True)])
 def test_rare_outcomes_of_an_account(budget: Budget, rare: bool) -> None:
     found = document(account_report(MemoryLedger({"a": budget}), "a"))

@@ -22,10 +22,11 @@ _LONG = {
     for name in (
         "use-in-ci", "share-a-budget", "choose-epsilon", "choose-bounds", "your-own-file", "join-tables",
         "count-unknown-keys", "explain-to-a-manager", "train-a-model", "project-file", "command", "models", "dp-sgd",
-        "diffprivlib", "dp-accounting", "opendp", "pipelinedp", "smartnoise", "tumult",
+        "diffprivlib", "dp-accounting", "opendp", "pipelinedp", "smartnoise", "tumult", "tutorial", "learn", "sql",
+        "notebooks", "explain", "replay",
     )
 }  # fmt: skip
-"""Pages of many commands, or of long work: slow where the machine is busy. The tutorial and the README run always."""
+"""Pages of many commands, or of long work: slow where the machine is busy. The README runs always."""
 
 
 def _parameter(page: Path) -> Any:

@@ -17,10 +17,10 @@ from typing import Any
 
 from .. import checks
 from ..errors import ArgumentError, PrivacyWarning
-from ..noise import Bits, Noise, SecureBits
+from ..noise import Bits, Noise
 from ..plan import Plan
 from . import evidence
-from .engines import data_for
+from .given import bits_of, check_progress, listed, table_pair
 from .looking import Look, Progress
 from .neighbours import Pair, pair_of, scenes
 from .results import Result
@@ -51,10 +51,13 @@ def check(
         raise checks.refuse("plan", plan, "a plan, such as Laplace(query=bounds.count(Unit()), epsilon=1)")
     if plan.supervised is not None:
         raise ArgumentError("plan is not allowed: its loop is the user's own, so there is nothing here to run.")
+    check_progress(progress)
     subject = OfPlan(plan, noise)
     with _quiet():
-        audit = Look(subject, false_alarm, SecureBits() if bits is None else bits, progress)
-        known = None if pairs is None else [_given(subject, each) for each in pairs]
+        audit = Look(subject, false_alarm, bits_of(bits), progress)
+        known = None if pairs is None else [table_pair(subject.plan, subject.table, each) for each in listed(pairs)]
+        if known == []:
+            raise checks.refuse("pairs", [], "at least one pair of neighbours, or leave it out for a search")
         first = known[:1] if known else [_first_pair(subject)]
         audit.plan_effort(minutes, runs, first)
         found, tried = (known, len(known)) if known else audit.hunted()
@@ -80,11 +83,13 @@ def check_mechanism(
     """
     if not callable(run):
         raise checks.refuse("run", run, "a function of the data, or of the data and the noise")
+    check_progress(progress)
     subject = OfCode(run, evidence.claims_from(claims), noise)
-    known = [Pair(*_two(each), f"pair {number}") for number, each in enumerate(pairs)]
+    known = [Pair(*_two(each), f"pair {number}") for number, each in enumerate(listed(pairs))]
     if not known:
         raise checks.refuse("pairs", [], "at least one pair of neighbouring inputs, such as [(0.0, 1.0)]")
-    audit = Look(subject, false_alarm, SecureBits() if bits is None else bits, progress)
+    audit = Look(subject, false_alarm, bits_of(bits), progress)
+    subject.check_runs(*known[0])
     audit.plan_effort(minutes, runs, known[:1])
     return audit.result(known, len(known))
 
@@ -96,20 +101,12 @@ def _two(pair: Any) -> tuple[Any, Any]:
     return one, other
 
 
-def _given(subject: OfPlan, pair: Any) -> Pair:
-    if isinstance(pair, Pair):
-        return pair
-    one, other = _two(pair)
-    if isinstance(one, Mapping) and isinstance(other, Mapping):
-        raw = tuple({name: list(cells) for name, cells in each.items()} for each in (one, other))
-        made = [data_for(subject.plan, subject.table, columns) for columns in raw]
-        return Pair(made[0], made[1], "a given pair", (raw[0], raw[1]))
-    return Pair(one, other, "a given pair")
-
-
 def _first_pair(subject: OfPlan) -> Pair:
-    words, scene = next(iter(scenes(subject.plan, subject.table)))
-    return pair_of(subject.plan, subject.table, scene, words)
+    for words, scene in scenes(subject.plan, subject.table):
+        return pair_of(subject.plan, subject.table, scene, words)
+    raise ArgumentError(
+        "plan is not allowed: its unit's column has fewer categories than units that change, so it has no neighbours."
+    )
 
 
 @contextlib.contextmanager

@@ -27,7 +27,15 @@ from .. import events, record, schema
 from ..accounting import pure, zcdp
 from ..accounting.filters import Budget
 from ..curator import Curator
-from ..errors import DataError, PlanError, PrivacyWarning, RecordError, SfumatoError, UnsupportedEventError
+from ..errors import (
+    ArgumentError,
+    DataError,
+    PlanError,
+    PrivacyWarning,
+    RecordError,
+    SfumatoError,
+    UnsupportedEventError,
+)
 from ..ledger import MemoryLedger
 from ..noise import Bits, Noise, SeededBits
 from ..plan import Plan, Receipt, Run
@@ -89,7 +97,7 @@ def check_plan(plan: Plan[Any], *, quick: bool = True) -> Report:
     its runs must follow that law. A plan whose loop is the user's own (a reserve without a body) is not run.
     """
     if not isinstance(plan, Plan):
-        raise TypeError("check_plan needs a plan, such as Laplace(query=bounds.count(Unit()), epsilon=1)")
+        raise ArgumentError("check_plan needs a plan, such as Laplace(query=bounds.count(Unit()), epsilon=1).")
     runs = (2_000 if quick else 50_000) // (1 if plan.steps is None else 20)
     case = _Case(plan, runs=runs, pairs_sampled=3 if quick else 8)
     names = list(_CHECKS) if plan.supervised is None else _AT_REST

@@ -1,7 +1,8 @@
 """The worst pair and event of an audit as a file, and the same event counted again on fresh runs.
 
-The rows in it are made up from the schema, so it may be shown to anybody. It is read as JSON and never run: a view, an
-event and a table are rebuilt from numbers and texts that are checked, and a damaged file is refused.
+The rows in it are made up from the schema, so it may be shown to anybody; a pair that the user gave is in it as given.
+It is read as JSON and never run: a view, an event and a table are rebuilt from numbers and texts that are checked, and
+a damaged file is refused.
 """
 
 from __future__ import annotations
@@ -13,22 +14,33 @@ from os import PathLike
 from pathlib import Path
 from typing import Any
 
+import numpy as np
+
 from .. import __version__, checks, record
 from ..errors import ArgumentError, RecordError, SfumatoError
-from ..noise import Bits, Noise, SecureBits
+from ..noise import Bits, Noise
 from ..plan import Plan
 from . import views
 from .counting import Claims
 from .engines import data_for
+from .given import bits_of
 from .neighbours import Pair, table_for
 from .outputs import Reading
-from .subjects import MakeNoise, OfCode, OfPlan
+from .subjects import Failed, MakeNoise, OfCode, OfPlan
 from .telling import Candidate, Event, Finding, counted, judged, worst_claim
 
 FORMAT = "sfumato-audit/1"
 _RUNS, _BLOCK = 20_000, 20_000
 _MOST_BYTES = 64 * 2**20
 _DAMAGED = (KeyError, TypeError, ValueError, IndexError, AttributeError, OverflowError, RecordError, RecursionError)
+_ARRAYS = (
+    "bool",
+    "float16",
+    "float32",
+    "float64",
+    "str",
+    *(f"{sign}int{size}" for sign in ("", "u") for size in (8, 16, 32, 64)),
+)
 _ODD = {"inf": math.inf, "-inf": -math.inf, "nan": math.nan}
 
 
@@ -68,12 +80,13 @@ def written(
 ) -> dict[str, Any]:
     """The evidence as a JSON value."""
     raw: Any = pair.raw if pair.raw is not None else None if plan is not None else (pair.rows, pair.neighbour)
+    sides = None if raw is None else [_plain(each, kinds=plan is None) for each in raw]
     return {
         "format": FORMAT,
         "version": __version__,
         "kind": kind,
         "plan": _plan(plan),
-        "pair": {"change": pair.change, "tables": None if raw is None else [_plain(each) for each in raw]},
+        "pair": {"change": pair.change, "tables": sides},
         "reading": reading.encode(),
         "view": candidate.view.encode(),
         "event": candidate.event.encode() | {"forward": candidate.forward, "words": str(candidate)},
@@ -91,19 +104,27 @@ def _plan(plan: Plan[Any] | None) -> Any:
         return None
 
 
-def _plain(value: Any) -> Any:
-    """A made-up cell, column or table as JSON; a text of what is none of these."""
+def _plain(value: Any, *, kinds: bool = False) -> Any:
+    """A made-up cell, column or table as JSON; what it is, where that cannot be written. With `kinds`, a tuple or an
+    array is told from a list: a user's own code may ask for one."""
     if isinstance(value, Mapping) and all(isinstance(name, str) for name in value):
-        return {"columns": {name: _plain(cells) for name, cells in value.items()}}
+        return {"columns": {name: _plain(cells, kinds=kinds) for name, cells in value.items()}}
     if isinstance(value, list | tuple):
-        return [_plain(cell) for cell in value]
+        listed = [_plain(cell, kinds=kinds) for cell in value]
+        return {"tuple": listed} if kinds and isinstance(value, tuple) else listed
+    if kinds and isinstance(value, np.ndarray) and (kind := _kind(value)) in _ARRAYS:
+        return {"array": _plain(value.tolist()), "type": kind}
     if hasattr(value, "tolist"):
-        return _plain(value.tolist())
+        return _plain(value.tolist(), kinds=kinds)
     if value is None or isinstance(value, str | bool | int):
         return value
     if isinstance(value, float):
         return value if math.isfinite(value) else {"number": str(value)}
-    return {"text": repr(value)[:200]}
+    return {"text": type(value).__name__ if kinds else repr(value)[:200]}  # a user's table is not told
+
+
+def _kind(array: Any) -> str:
+    return "str" if array.dtype.kind == "U" else str(array.dtype.name)
 
 
 def _raw(data: Any) -> Any:
@@ -116,12 +137,29 @@ def _raw(data: Any) -> Any:
         return {name: _raw(cells) for name, cells in data["columns"].items()}
     if set(data) == {"number"} and data["number"] in _ODD:
         return _ODD[data["number"]]
+    if set(data) == {"tuple"} and isinstance(data["tuple"], list):
+        return tuple(_raw(cell) for cell in data["tuple"])
+    if set(data) == {"array", "type"} and data["type"] in _ARRAYS:
+        return np.array(_raw(data["array"]), dtype=data["type"])
+    if set(data) == {"text"}:
+        raise ArgumentError("source is not allowed: the pair was given as data that has no JSON, so it is not in it.")
     raise ValueError("a cell that cannot be made again")
 
 
 def save(value: Mapping[str, Any], path: str | PathLike[str]) -> None:
     """Write the evidence."""
-    Path(path).write_text(json.dumps(value, indent=1, allow_nan=False) + "\n", encoding="utf-8")
+    if not isinstance(path, str | PathLike) or not str(path):
+        raise checks.refuse("path", path, "the path of a file to write, such as 'found.json'")
+    text = json.dumps(value, indent=1, allow_nan=False) + "\n"
+    try:
+        Path(path).write_text(text, encoding="utf-8")
+    except (OSError, ValueError) as problem:
+        why = _why(problem)
+        raise ArgumentError(f"path is not allowed: it cannot be written ({why}). Give a file in a folder.") from None
+
+
+def _why(problem: Exception) -> str:
+    return (getattr(problem, "strerror", None) or "the system refused it").lower()
 
 
 def _loaded(source: Any) -> Mapping[str, Any]:
@@ -129,11 +167,19 @@ def _loaded(source: Any) -> Mapping[str, Any]:
         return source
     if not isinstance(source, str | PathLike):
         raise checks.refuse("source", type(source).__name__, "the path of a file of evidence, or result.evidence")
-    path = Path(source)
-    if path.stat().st_size > _MOST_BYTES:
-        raise ArgumentError("source is not allowed: the file is larger than any evidence.")
     try:
-        found = json.loads(path.read_bytes())
+        if Path(source).stat().st_size > _MOST_BYTES:
+            raise ArgumentError("source is not allowed: the file is too large; give what result.save wrote.")
+        written = Path(source).read_bytes()
+    except (OSError, ValueError) as problem:
+        if isinstance(problem, ArgumentError):
+            raise
+        why = _why(problem)
+        raise ArgumentError(
+            f"source is not allowed: it cannot be read ({why}). Give the path of what result.save wrote."
+        ) from None
+    try:
+        found = json.loads(written)
     except (ValueError, RecursionError):
         found = None
     if not isinstance(found, dict):
@@ -159,8 +205,8 @@ def reproduce(
     data = _loaded(source)
     if data.get("format") != FORMAT:
         raise ArgumentError(f"source is not allowed: its format is not {FORMAT!r}, the one that this version reads.")
-    if not 0 < confidence < 1:
-        raise checks.refuse("confidence", confidence, "a chance above 0 and below 1")
+    if not isinstance(confidence, float) or not 0 < confidence < 1:
+        raise checks.refuse("confidence", confidence, "a chance above 0 and below 1, such as 0.95")
     count = checks.whole(runs, "runs", least=1, most=10**9)
     try:
         claims = claims_from(dict(data["claims"]))
@@ -172,14 +218,17 @@ def reproduce(
         if isinstance(problem, ArgumentError):
             raise
         raise ArgumentError("source is not allowed: the file is damaged, or of another plan; save it again.") from None
-    source_bits, alpha = SecureBits() if bits is None else bits, (1 - confidence) / 2
-    sides = []
+    source_bits, alpha = bits_of(bits), (1 - confidence) / 2
+    sides, ran = [], False
     for table in tables:
         hits = 0
         for start in range(0, count, _BLOCK):
             outputs = subject.outputs(table, min(_BLOCK, count - start), source_bits)
+            ran = ran or not all(isinstance(output, Failed) for output in outputs)
             hits += counted(candidate, reading.of(outputs))[0]
         sides.append((hits, count))
+    if not ran:
+        raise ArgumentError("plan is not allowed: every run of it failed on this pair, so nothing was counted.")
     low, high = judged(candidate, sides[0], sides[1], alpha)
     return worst_claim(low, high, claims, str(candidate))
 
@@ -191,13 +240,19 @@ def _subject(
     if data["pair"]["tables"] is None:
         raise ArgumentError("source is not allowed: the pair was given as data that has no JSON, so it is not in it.")
     one, other = (_raw(table) for table in data["pair"]["tables"])
-    if callable(plan) and not isinstance(plan, Plan):
-        return OfCode(plan, claims, noise), [one, other]
+    if callable(plan) and not isinstance(plan, Plan | type) and data["plan"] is None:
+        code = OfCode(plan, claims, noise)
+        code.check_runs(one, other)
+        return code, [one, other]
     if plan is None:
         if data["plan"] is None:
-            raise ArgumentError("plan is missing: the file does not hold it, so give the plan that was audited.")
+            raise ArgumentError(
+                "plan is missing: the file does not hold it, so give the plan or function that was audited."
+            )
         plan = record.decode(data["plan"], Plan)
     if not isinstance(plan, Plan) or type(plan).__name__ != data["kind"]:
-        raise ArgumentError("plan is not allowed: the evidence is of a plan of another kind.")
+        raise ArgumentError(
+            "plan is not allowed: the evidence is of a plan of another kind. Give the one that was audited, or none."
+        )
     table = table_for(plan)
     return OfPlan(plan, noise), [data_for(plan, table, columns) for columns in (one, other)]

@@ -102,7 +102,7 @@ class Look:
             Reading.fit(outputs, outputs).of(outputs)
             done += size
             size = min(2 * size, _BLOCK)
-        return max(spent / done, 2e-6)
+        return max(spent / done, 4e-6)
 
     def hunted(self) -> tuple[list[Pair], int]:
         """Pairs worth a closer look."""
@@ -173,7 +173,7 @@ class Look:
     def chosen(self, pairs: Sequence[Pair]) -> list[_Choice]:
         """The best of each way, on the pairs that look worst."""
         every: list[_Choice] = []
-        closer = self.ranked(pairs)
+        closer = self.ranked(list({id(pair): pair for pair in pairs}.values()))  # one reading for each pair
         for number, pair in enumerate(closer):
             self.told(0.35 + 0.2 * number / len(closer), "choosing events")
             every += self.choices(pair)

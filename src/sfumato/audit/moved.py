@@ -61,7 +61,8 @@ def tails(moved: Moves) -> Iterator[tuple[float, float, float]]:
     here, there = (np.cumsum(x[::-1])[::-1] for x in (chances, chances * np.exp(-np.clip(losses, -700, 700))))
     likely = np.flatnonzero((here > _RARE) & (chances > 0))
     for i in likely[:: max(likely.size // _EVENTS, 1)]:
-        yield float(losses[i]), float(here[i]), float(there[i])
+        # Far below 0 the rounding of a convolution is multiplied by e^-loss: no chance is above 1.
+        yield float(losses[i]), min(float(here[i]), 1.0), min(float(there[i]), 1.0)
 
 
 def _losses(law: Law, move: int) -> tuple[int, Floats]:

@@ -10,6 +10,8 @@ from __future__ import annotations
 import math
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
+from decimal import Decimal
+from fractions import Fraction
 from itertools import islice
 from typing import Any
 
@@ -130,8 +132,7 @@ def grain(numbers: Floats) -> Floats:
 
 def atoms_of(output: Any, place: Place = ()) -> Iterator[tuple[Place, Any]]:
     """The parts of an output that have no parts, each with where it stands."""
-    if hasattr(output, "_repr_html_") and hasattr(output, "columns"):  # a table that shows itself
-        output = {name: output[name] for name in output.columns}
+    output = _opened(output)
     if isinstance(output, Mapping):
         for name, item in output.items():
             yield from atoms_of(item, (*place, _part(name)))
@@ -140,6 +141,24 @@ def atoms_of(output: Any, place: Place = ()) -> Iterator[tuple[Place, Any]]:
             yield from atoms_of(item, (*place, index))
     else:
         yield place, output
+
+
+def _opened(output: Any) -> Any:
+    """Tables, series and tensors of any library as mappings and lists of their cells: taken for one text each, they
+    would never come up twice, and nothing would be seen."""
+    if isinstance(output, complex | np.complexfloating):
+        return {"real": float(output.real), "imaginary": float(output.imag)}
+    if hasattr(output, "_repr_html_") and hasattr(output, "columns"):  # a table that shows itself
+        names = list(output.columns)
+        return {name: output[name] for name in names} if len(set(names)) == len(names) else output.to_numpy()
+    if isinstance(output, np.ndarray | np.generic):
+        return output
+    if hasattr(output, "index") and hasattr(output, "items") and getattr(output.index, "is_unique", False):
+        return dict(output.items())  # a series: where a label stands may itself tell
+    for name in ("tolist", "to_list"):
+        if callable(made := getattr(output, name, None)):
+            return made()
+    return output
 
 
 def _part(part: Any) -> Any:
@@ -152,7 +171,7 @@ def _matrix(outputs: Any) -> Floats | None:
     """Outputs that are numbers, or arrays of one shape, at once."""
     if isinstance(outputs, np.ndarray) and outputs.dtype.kind in "biuf":
         return np.asarray(outputs.reshape(len(outputs), -1), dtype=np.float64)
-    if all(type(x) in (int, float, bool) or isinstance(x, np.number) for x in outputs):
+    if all(type(x) in (int, float, bool) or isinstance(x, np.integer | np.floating) for x in outputs):
         return np.array([_number(x, {}) for x in outputs]).reshape(-1, 1)
     first = outputs[0] if len(outputs) else None
     if isinstance(first, np.ndarray) and all(
@@ -191,7 +210,8 @@ def _spelled_in(samples: Sequence[Any], places: tuple[Place, ...]) -> Iterator[s
 
 
 def _is_number(cell: Any) -> bool:
-    return isinstance(cell, int | float | np.number | np.bool_) and not isinstance(cell, np.complexfloating)
+    real = isinstance(cell, int | float | Fraction | Decimal | np.number | np.bool_)
+    return real and not isinstance(cell, np.complexfloating)
 
 
 def _spelled(cell: Any) -> str:

@@ -106,9 +106,12 @@ def _floats(found: Listed) -> dict[bytes, float]:
 
 
 def predicted(plan: Plan[Any], pair: Pair, *, runs: int, claims: Claims | None = None, faulty: bool = True) -> float:
-    """The chance that the plan with half its noise is caught on this pair, by its worst event."""
+    """The chance that the plan with half its noise is caught on this pair, by its worst event; nan where its law is not
+    known."""
     sold = claims_of(plan) if claims is None else claims
     found = list(events(plan, pair, faulty=faulty))
+    if not found and moved.moves(plan, pair) is not None:
+        return 0.0  # the pair moves nothing
     found.sort(key=lambda event: -_score(event, sold, runs))
     return max((detection(event, sold, runs) for event in found[:4]), default=math.nan)
 
@@ -143,8 +146,8 @@ def pick(
         for runs in _RUNS:
             if best is not None and best.power >= sure and runs > best.runs:
                 break
-            power = max((predicted(plan, pair, runs=runs, claims=sold) for pair in tried), default=0.0)
-            found = Choice(epsilon, runs, 0.0 if math.isnan(power) else power)
+            chances = [predicted(plan, pair, runs=runs, claims=sold) for pair in tried]
+            found = Choice(epsilon, runs, max((each for each in chances if not math.isnan(each)), default=0.0))
             if best is None or _better(found, best, sure):
                 best = found
             if found.power >= sure:

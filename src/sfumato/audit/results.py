@@ -69,7 +69,8 @@ class Result:
         return "broken" if self.broken else "within"
 
     def save(self, path: str | PathLike[str]) -> None:
-        """Write the worst pair and event to a file, for `audit.reproduce(path)`. It holds made-up rows only."""
+        """Write the worst pair and event to a file, for `audit.reproduce(path)`. It holds made-up rows, or a pair that
+        you gave."""
         from . import evidence
 
         evidence.save(self.evidence, path)
@@ -100,6 +101,7 @@ class Result:
             display.facts(self._facts()),
             display.Html(svg_audit.curve(map(asdict, self.curve), alone=True)),
             display.table(("delta", "claimed epsilon", "shown at least"), points, right=(0, 1, 2)),
+            note="Red: the claim. Blue: proven at least. What was not found may still be there.",
         )
 
 

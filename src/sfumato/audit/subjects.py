@@ -11,17 +11,19 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from functools import cached_property
 from types import SimpleNamespace
-from typing import Any, Protocol
+from typing import Any, Literal, Protocol
 
 import numpy as np
 
+from .. import checks
 from ..errors import ArgumentError
 from ..mechanisms.additive import Additive
 from ..mechanisms.sparse_vector import SparseVector
-from ..noise import Bits, Noise
+from ..noise import Bits, Noise, SeededBits
 from ..plan import Plan, Run
 from ..schema import Table
 from .claims import claims_of
+from .given import check_maker
 from .neighbours import table_for
 
 MakeNoise = Callable[[Bits], Noise]
@@ -54,6 +56,9 @@ class OfPlan:
 
     plan: Plan[Any]
     noise: MakeNoise = Noise
+
+    def __post_init__(self) -> None:
+        check_maker(self.noise)
 
     @property
     def kind(self) -> str:
@@ -138,11 +143,17 @@ def _conversations(plan: Any, rows: Any, trials: int, noise: Noise) -> Any:
 
 @dataclass(frozen=True)
 class OfCode:
-    """A user's own mechanism: run(data), or run(data, noise)."""
+    """A user's own mechanism: run(data), or run(data, noise). What has a default keeps it, unless it is the noise."""
 
     run: Callable[..., Any]
     claimed: Mapping[float, float]
     noise: MakeNoise = Noise
+
+    def __post_init__(self) -> None:
+        check_maker(self.noise)
+        if self._way == "unfit":
+            allowed = "a function of the data, or of the data and the noise; all else needs a default"
+            raise checks.refuse("run", self.kind, allowed)
 
     @property
     def kind(self) -> str:
@@ -157,16 +168,48 @@ class OfCode:
         return False
 
     @cached_property
-    def takes_noise(self) -> bool:
-        """Does it draw from what it is given? Else its randomness is its own affair."""
+    def _way(self) -> Literal["without", "by place", "by name", "unfit"]:
+        """How it is handed noise to draw from. Without, its randomness is its own affair."""
         try:
-            inspect.signature(self.run).bind(None, None)
-        except (TypeError, ValueError):
-            return False
-        return True
+            known = list(inspect.signature(self.run).parameters.values())
+        except (TypeError, ValueError):  # Python does not know its arguments
+            return "without"
+        places = [each for each in known if each.kind in (each.POSITIONAL_ONLY, each.POSITIONAL_OR_KEYWORD)]
+        others = [each for each in known[1:] if each.name != "noise" or each.kind is each.POSITIONAL_ONLY]
+        needed = [each for each in others if each.default is each.empty and each.kind is not each.VAR_KEYWORD]
+        needed = [each for each in needed if each.kind is not each.VAR_POSITIONAL]
+        if not places and not any(each.kind is each.VAR_POSITIONAL for each in known):
+            return "unfit"
+        if len(others) < len(known[1:]):
+            return "unfit" if needed else "by name"
+        if len(needed) > 1 or any(each.kind is each.KEYWORD_ONLY for each in needed):
+            return "unfit"
+        return "by place" if needed else "without"
+
+    def check_runs(self, one: Any, other: Any) -> None:
+        """Refuse code that runs on neither of two inputs: that is a slip in the code, and nothing to audit."""
+        problem: Exception | None = None
+        for data in (one, other):
+            try:
+                self._run(data, self.noise(SeededBits(0)))
+                return
+            except Exception as found:
+                problem = found
+        raise ArgumentError(
+            f"run is not allowed: it raised {type(problem).__name__} on both inputs of a pair. Give pairs it can take."
+        ) from problem
 
     def outputs(self, data: Any, count: int, bits: Bits) -> list[Any]:
-        if not self.takes_noise:
-            return [self.run(data) for _ in range(count)]
         noise = self.noise(bits)
-        return [self.run(data, noise) for _ in range(count)]
+        return [self._one(data, noise) for _ in range(count)]
+
+    def _one(self, data: Any, noise: Noise) -> Any:
+        try:
+            return self._run(data, noise)
+        except Exception as problem:
+            return Failed(failed=type(problem).__name__)
+
+    def _run(self, data: Any, noise: Noise) -> Any:
+        if self._way == "without":
+            return self.run(data)
+        return self.run(data, noise=noise) if self._way == "by name" else self.run(data, noise)

@@ -123,7 +123,7 @@ class Candidate:
     score: float  # the lead it had where it was chosen
 
     def __str__(self) -> str:
-        return f"{self.view.name} {self.event} {'->' if self.forward else '<-'}"
+        return f"{self.view.name} {self.event}, likelier on the {'first' if self.forward else 'second'} table"
 
 
 def counted(candidate: Candidate, sample: Floats) -> tuple[int, int]:

@@ -13,14 +13,14 @@ from __future__ import annotations
 import contextlib
 import math
 import time
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from fractions import Fraction
 from typing import Any, Literal
 
 import numpy as np
 
-from .. import checks, record
+from .. import checks, display, record
 from ..accounting import approximate, pure
 from ..errors import UnsupportedEventError
 from ..exact import Enclosure
@@ -31,6 +31,7 @@ from . import enclosed, neighbours
 from .chances import BITS, SLACK, ends, exp_ends, shown
 from .enclosed import NOTHING, Ends, Judged
 from .enumerating import Listed, listed
+from .given import table_pair
 from .scripted import TooManyError
 from .small import all_pairs, few_pairs
 
@@ -134,18 +135,22 @@ class Verified:
             lines.append(f"{self.skipped} pairs have too many outcomes to be listed: nothing is said of them")
         return "\n".join(lines)
 
+    def _repr_html_(self) -> str:
+        head, *more = str(self).splitlines()
+        return display.card(f"Exact verification of {head}", *map(display.paragraph, more))
+
 
 def verify(
     plan: Plan[Any],
     *,
-    pairs: Iterable[neighbours.Pair] | Literal["all"] | None = None,
+    pairs: Iterable[Any] | Literal["all"] | None = None,
     rows: int = 3,
     most: int = _MOST,
 ) -> Verified:
     """Is the plan's price right, exactly, on these pairs of neighbouring tables?
 
     pairs  None: the simple and extreme ones of audit.check; "all": every pair of tables of up to `rows` rows (units)
-           with the listed values of their columns; or pairs of your own
+           with the listed values of their columns; or neighbours of your own: (raw columns, raw columns), or a `Pair`
     most   on how many ways the plan may run on one table before it is refused as too many
 
     Refuses a plan whose outcomes cannot be listed and whose law is not in its fields: audit.check samples those.
@@ -153,17 +158,33 @@ def verify(
     started = time.perf_counter()
     checks.instance(plan, Plan, "plan", "a plan")
     checks.whole(most, "most", least=2, most=10**7)
+    checks.whole(rows, "rows", most=8)
     work = _Work(plan, claims(plan), most)
     if pairs is None:
         work.all_of(few_pairs(plan), patient=False)
     else:
-        work.all_of(all_pairs(plan, checks.whole(rows, "rows", most=8)) if pairs == "all" else pairs, patient=True)
+        work.all_of(_asked(plan, pairs, rows), patient=True)
     if not work.pairs:
         raise TooManyError(
             f"{type(plan).__name__} cannot be verified exactly: {work.why or 'there are no pairs'}. Give it fewer "
             "candidates, rows or a coarser grid, or use audit.check(plan), which samples."
         )
     return replace(work.found(), seconds=time.perf_counter() - started)
+
+
+def _asked(plan: Plan[Any], pairs: Any, rows: int) -> Iterator[neighbours.Pair]:
+    if isinstance(pairs, str) and pairs == "all":
+        yield from all_pairs(plan, rows)
+        return
+    if isinstance(pairs, str | Mapping) or not isinstance(pairs, Iterable):
+        allowed = "'all', or a list of pairs of neighbouring tables as raw columns; or leave it out"
+        raise checks.refuse("pairs", pairs if isinstance(pairs, str) else type(pairs).__name__, allowed)
+    table, none = neighbours.table_for(plan), True
+    for pair in pairs:
+        yield table_pair(plan, table, pair)
+        none = False
+    if none:
+        raise checks.refuse("pairs", [], "at least one pair of neighbours, or leave it out")
 
 
 def claims(plan: Plan[Any]) -> tuple[Claim, ...]:

@@ -78,7 +78,8 @@ def audit_report(
     command  the line that does it again
     seed     of the bits, where they were seeded
     """
-    if isinstance(audited, str | Mapping) or not all(isinstance(each, Audited) for each in audited) or not audited:
+    listed = isinstance(audited, Sequence) and not isinstance(audited, str)
+    if not listed or not audited or not all(isinstance(each, Audited) for each in audited):
         raise checks.refuse("audited", audited, "at least one Audited(name=..., plan=..., result=audit.check(plan))")
     parts = [audited_part(each) for each in audited]
     return Report(

@@ -177,7 +177,8 @@ def _look(target: Target, runs: int, bits: Bits, false_alarm: float) -> Found:
         findings.append(telling.most_telling(one, other, claims=claims, false_alarm=false_alarm / len(tried)))
     exact = list(_losses(plan, tried, claims))
     return Found(
-        max(findings, key=lambda finding: finding.lead), max(exact, key=lambda loss: loss.share) if exact else None
+        max(findings, key=lambda finding: finding.lead),
+        max(exact, key=lambda loss: (loss.broken, loss.share)) if exact else None,
     )
 
 

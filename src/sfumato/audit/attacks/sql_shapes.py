@@ -113,7 +113,7 @@ def _signs(asks: Asks) -> int:
 
 
 def _orders(asks: Asks) -> int:
-    """In how many orders the same chosen groups come, as the rows change theirs: the first row would be one person's."""
+    """In how many orders the same chosen groups come, as rows change theirs: the first row would be one person's."""
     tags = ["p", "q", "r", "s"]
     plan: Any = asks(
         "SELECT tag, COUNT(*) AS n FROM t GROUP BY tag", SCHEMA, unit=USER, epsilon=1, delta=DELTA, limits=Limits()

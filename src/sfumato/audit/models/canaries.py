@@ -78,14 +78,23 @@ def rate_at(scores: Any, coins: Coins, fpr: float) -> float:
     return float(found[false <= fpr].max())
 
 
+def numbers(scores: Any, name: str) -> Floats:
+    """Scores as one row."""
+    try:
+        return np.asarray(scores, dtype=np.float64).reshape(-1)
+    except (TypeError, ValueError):
+        raise checks.refuse(name, type(scores).__name__, "a number for each canary or training") from None
+
+
 def checked(scores: Any, coins: Any) -> tuple[Floats, Coins]:
     """Scores and coins that belong together; a score that is no number comes last."""
-    values, inside = np.asarray(scores, dtype=np.float64).reshape(-1), np.asarray(coins).reshape(-1)
+    values, inside = numbers(scores, "scores"), np.asarray(coins).reshape(-1)
     if inside.dtype != np.bool_ or not values.size or values.shape != inside.shape:
         raise checks.refuse("coins", type(coins).__name__, "one True or False for each score")
     return np.nan_to_num(values, nan=-np.inf, posinf=np.inf, neginf=-np.inf), inside
 
 
 __all__ = [
-    "SHARES", "Coins", "Counted", "Floats", "checked", "counted", "numbers_of", "rate_at", "rates", "tossed",
+    "SHARES", "Coins", "Counted", "Floats", "checked", "counted", "numbers", "numbers_of", "rate_at", "rates",
+    "tossed",
 ]  # fmt: skip

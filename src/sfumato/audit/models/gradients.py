@@ -32,9 +32,11 @@ from ...learn.features import Features
 from ...learn.live import Loss, Model
 from ...learn.plan import SGD
 from ...learn.stepping import Stepper
-from ...noise import Noise, SecureBits
+from ...noise import Noise
+from ..given import noise_of
 from . import canaries as coins_of
 from . import two_sided, watching
+from .one_run_bound import checked_confidence
 from .outcome import ModelAudit, judged
 from .watching import Columns, Step, Steps
 
@@ -90,6 +92,8 @@ def one_run(
     guesses     how many coins are guessed, one number or a list, fixed in advance; None for a public list
     stepper     the step that is audited: the library's, or a planted bug
     """
+    coins_of.numbers_of(guesses, checks.whole(canaries, "canaries", most=10**6))  # before the time is spent
+    checked_confidence(confidence)
     seen = watched(plan, data, canaries=canaries, noise=noise, stepper=stepper)
     return seen.audit(guesses=guesses, confidence=confidence)
 
@@ -117,7 +121,7 @@ def watched(
 ) -> Watched:
     """Train once, and score every canary."""
     many = checks.whole(canaries, "canaries", most=10**6)
-    source = Noise(SecureBits()) if noise is None else noise
+    source = noise_of(noise)
     wide = with_canaries(plan, _length(plan, data), many)
     coins = coins_of.tossed(many, source)
     rows = watching.rows_of(wide, _columns(plan, data, many, coins))
@@ -140,7 +144,8 @@ def many_runs(
     Independent trainings prove more than one training of as many canaries, and cost as many times more.
     """
     runs = checks.whole(trainings, "trainings", least=4)
-    source = Noise(SecureBits()) if noise is None else noise
+    checked_confidence(confidence)
+    source = noise_of(noise)
     wide = with_canaries(plan, _length(plan, data), 1)
     both = [
         watching.rows_of(wide, _columns(plan, data, 1, np.array([there], dtype=np.bool_))) for there in (False, True)
@@ -195,10 +200,8 @@ def _still(count: int) -> NDArray[np.uint64]:
 
 
 def _length(plan: SGD, data: Columns) -> int:
-    missing = [name for name in plan.reads if name not in data]
-    if missing:
-        raise checks.refuse("data", ", ".join(map(str, data)), f"the columns that the plan reads, with {missing[0]!r}")
-    return len(watching.as_array(data[next(iter(plan.reads))]))
+    checks.instance(plan, SGD, "plan", "a training, as learn.sgd makes it")
+    return watching.check_columns(plan, data, "data")
 
 
 class _Scores:

@@ -8,7 +8,7 @@ large is a record that the model learns from nothing else: a wrong label, or an 
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from fractions import Fraction
 from typing import Any, Literal
@@ -18,12 +18,15 @@ import torch
 from numpy.typing import NDArray
 
 from ... import checks
+from ...errors import ArgumentError
 from ...learn.datasets import Encoded
 from ...learn.plan import SGD
 from ...learn.stepping import Stepper
-from ...noise import Noise, SecureBits
+from ...noise import Noise
+from ..given import noise_of
 from . import canaries as coins_of
 from . import watching
+from .one_run_bound import checked_confidence
 from .outcome import ModelAudit, judged
 from .watching import Columns, Steps
 
@@ -49,8 +52,9 @@ def one_run(
     score     "drop": by how much training lowered the loss; "loss": how low it is
     """
     checks.one_of(score, "score", ("drop", "loss"))
-    source = Noise(SecureBits()) if noise is None else noise
+    source = noise_of(noise)
     held = Pool(plan, data, canaries)
+    held.check_guesses(guesses, confidence)
     coins = coins_of.tossed(len(held), source)
     model = held.trained(coins, source, stepper=stepper)
     after = held.losses(model)
@@ -66,14 +70,14 @@ def one_run(
 class Pool:
     """Records that may be put in or left out, beside data that stays; and the plan for about half of them."""
 
-    def __init__(self, plan: SGD, data: Columns | None, pool: Columns) -> None:
+    def __init__(self, plan: SGD, data: Columns | None, pool: Columns, *, name: str = "canaries") -> None:
         checks.instance(plan, SGD, "plan", "a training, as learn.sgd makes it")
         if plan.unit.column is not None or plan.unit.change != "add-remove":
             raise checks.refuse("plan", str(plan.unit), "a plan whose unit is a row that comes and goes")
-        for given, name in ((data or pool, "data"), (pool, "canaries")):
-            missing = [each for each in plan.reads if each not in given]
-            if missing:
-                raise checks.refuse(name, ", ".join(map(str, given)), f"what the plan reads, with {missing[0]!r}")
+        if not watching.check_columns(plan, pool, name):
+            raise checks.refuse(name, "no record", "at least one record")
+        if data is not None:
+            watching.check_columns(plan, data, "data")
         self._pool = {name: watching.as_array(pool[name]) for name in plan.reads}
         self._data = {
             name: each[:0] if data is None else watching.as_array(data[name]) for name, each in self._pool.items()
@@ -86,6 +90,11 @@ class Pool:
 
     def __len__(self) -> int:
         return len(next(iter(self._pool.values())))
+
+    def check_guesses(self, guesses: Any, confidence: float, targets: int = 1) -> None:
+        """Refuse what cannot be judged later, before the time is spent."""
+        coins_of.numbers_of(guesses, targets * len(self))
+        checked_confidence(confidence)
 
     def trained(self, coins: coins_of.Coins, noise: Noise, *, stepper: Steps = Stepper) -> torch.nn.Module:
         """The model that these coins make."""
@@ -106,18 +115,30 @@ class Pool:
 
 def mislabelled(columns: Columns, target: str, classes: Sequence[Any], noise: Noise | None = None) -> dict[str, Any]:
     """The same records, each with a label that is not its own, any of the others alike."""
-    source = Noise(SecureBits()) if noise is None else noise
-    places = {value: place for place, value in enumerate(classes)}
-    own = np.array([places[each] for each in watching.as_array(columns[target]).tolist()])
+    source = noise_of(noise)
+    if not isinstance(columns, Mapping) or target not in columns:
+        raise checks.refuse("columns", type(columns).__name__, f"columns by name, with the target {target!r}")
+    places = {value: place for place, value in enumerate(checks.distinct(classes, "classes", least=2))}
+    labels = watching.as_array(columns[target])
+    if labels.ndim != 1 or not set(labels.tolist()) <= set(places):
+        raise ArgumentError("classes is not allowed: it lacks labels that the target has. List all of them.")
+    own = np.array([places[each] for each in labels.tolist()], dtype=np.int64)
     moved = (own + 1 + source.integers(len(classes) - 1, len(own))) % len(classes)
     return {**columns, target: np.asarray(classes)[moved]}
 
 
 def lone(shape: tuple[int, ...], places: Any, *, level: float = 1.0) -> NDArray[np.float32]:
     """One input for each place: nothing but one number there."""
-    at = np.asarray(places, dtype=np.int64)
-    out = np.zeros((len(at), int(np.prod(shape))), dtype=np.float32)
-    out[np.arange(len(at)), at] = level
+    if not isinstance(shape, tuple) or not shape:
+        raise checks.refuse("shape", shape, "the shape of one input, such as (28, 28)")
+    size = math.prod(checks.whole(each, "shape") for each in shape)
+    at = np.asarray(places)
+    if at.ndim != 1 or (at.size and (at.dtype.kind not in "iu" or at.min() < 0 or at.max() >= size)):
+        raise checks.refuse("places", type(places).__name__, f"a list of whole numbers from 0 to {size - 1}")
+    if isinstance(level, bool) or not isinstance(level, int | float) or not math.isfinite(level):
+        raise checks.refuse("level", level, "a finite number")
+    out = np.zeros((len(at), size), dtype=np.float32)
+    out[np.arange(len(at)), at.astype(np.int64)] = level
     return out.reshape(len(at), *shape)
 
 

@@ -22,7 +22,8 @@ from scipy import special
 from ... import checks
 from ...learn.plan import SGD
 from ...learn.stepping import Stepper
-from ...noise import Noise, SecureBits
+from ...noise import Noise
+from ..given import noise_of
 from . import canaries as coins_of
 from . import watching
 from .inputs import Pool
@@ -50,8 +51,9 @@ def audit(
     """Train shadow models and targets on halves of the pool, and tell the targets' members by the shadows' fits."""
     checks.one_of(fits, "fits", FITS)
     known, hidden = checks.whole(shadows, "shadows", least=4), checks.whole(targets, "targets")
-    source = Noise(SecureBits()) if noise is None else noise
-    held = Pool(plan, None, pool)
+    source = noise_of(noise)
+    held = Pool(plan, None, pool, name="pool")
+    held.check_guesses(guesses, confidence, hidden)
     seen, coins = _models(held, known, source, stepper)
     asked, secret = _models(held, hidden, source, stepper)
     scores = scores_of(seen, coins, asked, fits=fits)

@@ -11,7 +11,8 @@ from typing import Any
 
 from ...learn.plan import SGD
 from ...learn.stepping import Stepper
-from ...noise import Noise, SecureBits
+from ...noise import Noise
+from ..given import noise_of
 from . import canaries as coins_of
 from . import watching
 from .inputs import Pool
@@ -32,8 +33,9 @@ def loss_threshold(
 
     The figures hold Yeom's advantage: true minus false positives of "its loss is below the mean loss of members".
     """
-    source = Noise(SecureBits()) if noise is None else noise
-    held = Pool(plan, None, pool)
+    source = noise_of(noise)
+    held = Pool(plan, None, pool, name="pool")
+    held.check_guesses(guesses, confidence)
     coins = coins_of.tossed(len(held), source)
     losses = held.losses(held.trained(coins, source, stepper=stepper))
     claim, delta = watching.claimed(held.plan)

@@ -30,7 +30,7 @@ _HALVINGS = 60
 
 def chance_at_most(canaries: int, guesses: int, correct: int, *, epsilon: float, delta: float = 0.0) -> float:
     """The most that the chance of so many right guesses can be under (epsilon, delta), rounded up."""
-    _checked(canaries, guesses, correct)
+    checked_counts(canaries, guesses, correct)
     if correct == 0:
         return 1.0
     right = float(special.expit(epsilon))
@@ -55,8 +55,9 @@ def epsilon_at_least(
 
     The true epsilon is below it with chance at most 1 - confidence, for any mechanism and any way of guessing.
     """
-    _checked(canaries, guesses, correct)
-    return least_epsilon(canaries, guesses, correct, delta=delta, error=1 - checked_confidence(confidence))
+    checked_counts(canaries, guesses, correct)
+    error = 1 - checked_confidence(confidence)
+    return least_epsilon(canaries, guesses, correct, delta=checked_delta(delta), error=error)
 
 
 def least_epsilon(canaries: int, guesses: int, correct: int, *, delta: float, error: float) -> float:
@@ -88,10 +89,21 @@ def checked_confidence(confidence: float) -> float:
     return float(confidence)
 
 
-def _checked(canaries: int, guesses: int, correct: int) -> None:
+def checked_delta(delta: float) -> float:
+    """Refuse a delta that is none: below 0 it would prove more than there is."""
+    if not isinstance(delta, int | float) or isinstance(delta, bool) or not 0 <= delta < 1:
+        raise checks.refuse("delta", delta, "a number from 0 to below 1, such as 1e-5")
+    return float(delta)
+
+
+def checked_counts(canaries: int, guesses: int, correct: int) -> None:
+    """Refuse more guesses than canaries, and more right ones than guesses."""
     checks.whole(canaries, "canaries")
     checks.whole(guesses, "guesses", most=canaries)
     checks.whole(correct, "correct", least=0, most=guesses)
 
 
-__all__ = ["chance_at_most", "checked_confidence", "epsilon_at_least", "least_epsilon", "most_shown"]
+__all__ = [
+    "chance_at_most", "checked_confidence", "checked_counts", "checked_delta", "epsilon_at_least", "least_epsilon",
+    "most_shown",
+]  # fmt: skip

@@ -40,10 +40,9 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy import special
 
-from ... import checks
 from ...accounting import gdp
 from ...accounting.tradeoff import GaussianCurve, Tradeoff
-from .one_run_bound import checked_confidence
+from .one_run_bound import checked_confidence, checked_counts
 
 Floats = NDArray[np.float64]
 _DOWN = 1 - 1e-15  # a product and a sum of two are each off by less than half of it
@@ -60,7 +59,7 @@ class Curve(Protocol):
 
 def refuted(curve: Curve, canaries: int, guesses: int, correct: int, *, error: float) -> bool:
     """Is the chance of so many right guesses surely below `error` for every mechanism of this trade-off?"""
-
+    checked_counts(canaries, guesses, correct)
     smooth = curve.smooth if isinstance(curve, Tradeoff) else None
     if isinstance(smooth, GaussianCurve):  # known at the other end, where numbers are small and exact
         mu = np.array([smooth.mu])
@@ -83,9 +82,7 @@ def mu_at_least(canaries: int, guesses: int, correct: int, *, confidence: float 
 
 def least_mu(canaries: int, guesses: int, correct: int, *, error: float) -> float:
     """The same by the chance of being wrong itself."""
-    checks.whole(canaries, "canaries")
-    checks.whole(guesses, "guesses", most=canaries)
-    checks.whole(correct, "correct", least=0, most=guesses)
+    checked_counts(canaries, guesses, correct)
     low, high = 0.0, _MOST_MU
     for _ in range(_ROUNDS):  # each round looks at many at once, and closes in on the largest that falls
         mus = np.linspace(low, high, _GRID)

@@ -9,7 +9,7 @@ from typing import Any
 
 import numpy as np
 
-from ... import display
+from ... import checks, display
 from . import canaries, one_run_bound, one_run_tradeoff
 from .canaries import Counted
 from .one_run_tradeoff import Curve
@@ -116,6 +116,9 @@ def judged(
     cut      where scores turn from "out" to "in", if that is known in advance: 0 for log-likelihood ratios
     """
     values, inside = canaries.checked(scores, coins)
+    delta = one_run_bound.checked_delta(delta)
+    if isinstance(claim, bool) or not isinstance(claim, int | float) or not claim >= 0:
+        raise checks.refuse("claim", claim, "the epsilon that is claimed, a number from 0 on")
     numbers = canaries.numbers_of(guesses, len(inside))
     share = _share(one_run_bound.checked_confidence(confidence), len(numbers))
     found = tuple(canaries.counted(values, inside, number, cut=cut) for number in numbers)

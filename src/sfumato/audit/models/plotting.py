@@ -13,6 +13,7 @@ from typing import Any
 
 import numpy as np
 
+from ... import checks
 from ...report.axes import axes
 from ...report.explain import most_found
 from .outcome import ModelAudit
@@ -27,6 +28,9 @@ def roc_data(audit: ModelAudit, *, least: float = _LEAST) -> dict[str, Any]:
 
     seen, allowed  pairs of false- and true-positive rates
     """
+    checks.instance(audit, ModelAudit, "audit", "an audit of a training, such as audit.models.one_run gives")
+    if isinstance(least, bool) or not isinstance(least, int | float) or not 0 < least < 1:
+        raise checks.refuse("least", least, "a rate above 0 and below 1, such as 1e-4")
     rates = np.geomspace(least, 1.0, _POINTS)
     allowed = most_found(rates, audit.claim, audit.delta)
     seen = [(max(false, least), max(found, least)) for false, found in audit.points]
@@ -44,8 +48,8 @@ def roc_data(audit: ModelAudit, *, least: float = _LEAST) -> dict[str, Any]:
 
 def plot_roc(audit: ModelAudit, *, ax: Any = None, label: str | None = None, least: float = _LEAST) -> Any:
     """True against false positives, both on a log scale; what the claim rules out is shaded."""
-    ax = axes(ax)
     data = roc_data(audit, least=least)
+    ax = axes(ax)
     at, most = zip(*data["allowed"], strict=True)
     ax.fill_between(at, most, 1.0, alpha=0.2, color="grey", label=f"ruled out by epsilon = {audit.claim:.3g}")
     if data["seen"]:
@@ -64,7 +68,10 @@ def plot_roc(audit: ModelAudit, *, ax: Any = None, label: str | None = None, lea
 
 def plot_bounds(audits: Iterable[ModelAudit], *, ax: Any = None) -> Any:
     """The lower bound of each audit beside the claim that it is held against."""
-    found = list(audits)
+    given: Any = audits
+    found: list[ModelAudit] = list(given) if isinstance(given, Iterable) else [given]
+    if not found or not all(isinstance(each, ModelAudit) for each in found):
+        raise checks.refuse("audits", type(given).__name__, "a list of audits, such as audit.models.one_run gives")
     ax = axes(ax)
     places = np.arange(len(found))
     ax.barh(places, [each.epsilon for each in found], label="proven at least")

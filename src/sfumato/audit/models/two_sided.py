@@ -21,7 +21,8 @@ from scipy import special
 
 from ... import checks
 from ..counting import at_least, at_most, shown
-from .one_run_bound import checked_confidence
+from . import canaries
+from .one_run_bound import checked_confidence, checked_delta
 
 Floats = NDArray[np.float64]
 _CUTS = 200
@@ -60,8 +61,8 @@ def bounds(
 
     threshold  fixed in advance; then all scores are judged by it. None: the first half chooses one
     """
-    one, other = (np.asarray(each, dtype=np.float64).reshape(-1) for each in (inside, outside))
-    error = 1 - checked_confidence(confidence)
+    one, other = (canaries.numbers(each, name) for each, name in ((inside, "inside"), (outside, "outside")))
+    error, delta = 1 - checked_confidence(confidence), checked_delta(delta)
     least = 2 if threshold is None else 1
     if min(len(one), len(other)) < least:
         raise checks.refuse("inside, outside", (len(one), len(other)), f"at least {least} score(s) of each kind")

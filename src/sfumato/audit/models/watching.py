@@ -21,7 +21,7 @@ from numpy.typing import NDArray
 from ... import checks, exact
 from ...accounting import approximate
 from ...accounting.tradeoff import Tradeoff, tradeoff
-from ...errors import UnsupportedEventError
+from ...errors import ArgumentError, UnsupportedEventError
 from ...events import Event, Gaussian
 from ...learn.plan import SGD
 from ...learn.sampling import Fixed, Poisson, Sampling
@@ -48,6 +48,8 @@ def trained(
     plan: SGD, rows: Rows, noise: Noise, *, stepper: Steps = Stepper, see: Callable[[Step], Any] | None = None
 ) -> torch.nn.Module:
     """Run all steps of the plan; the model that comes out, ready for use."""
+    if not callable(stepper):
+        raise checks.refuse("stepper", stepper, "the class of a step, or leave it out")
     course = _Course(plan)
     steps = stepper(plan, rows, noise, course.model)
     course.model.train(plan.model.given.training)
@@ -127,6 +129,26 @@ def joined(first: Columns, second: Columns, chosen: NDArray[np.bool_]) -> dict[s
     return out
 
 
+def check_columns(plan: SGD, given: Any, name: str) -> int:
+    """How many records there are; refuses what is not the columns that the plan reads, before anything is trained."""
+    if not isinstance(given, Mapping) and not hasattr(given, "columns"):
+        raise checks.refuse(name, type(given).__name__, "columns by name, such as {'x': ..., 'y': ...}, or a frame")
+    known = list(given) if isinstance(given, Mapping) else list(given.columns)
+    if missing := [each for each in plan.reads if each not in known]:
+        told = ", ".join(map(str, known))
+        raise checks.refuse(name, told, f"the columns that the plan reads, with {missing[0]!r}")
+    lengths = set()
+    for each, column in plan.reads.items():
+        cells = as_array(given[each])
+        inner = tuple(getattr(column, "shape", ()))
+        if cells.ndim == 0 or (cells.size and cells.shape[1:] != inner):
+            raise ArgumentError(f"{name} is not allowed: column {each!r} holds records of another shape than {inner}.")
+        lengths.add(len(cells))
+    if len(lengths) > 1:
+        raise ArgumentError(f"{name} is not allowed: its columns are of different lengths. Give one cell per record.")
+    return lengths.pop()
+
+
 def as_array(values: Any) -> NDArray[Any]:
     return values.numpy() if isinstance(values, torch.Tensor) else np.asarray(values)
 
@@ -135,6 +157,7 @@ __all__ = [
     "Columns",
     "Step",
     "Steps",
+    "check_columns",
     "claimed",
     "curve_of",
     "joined",

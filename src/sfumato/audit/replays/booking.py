@@ -7,10 +7,12 @@ honest booking is called short.
 
 from __future__ import annotations
 
+import math
 from collections import Counter
 from collections.abc import Iterator
 from contextlib import suppress
 from fractions import Fraction
+from typing import Any
 
 from ... import events
 from ...accounting import zcdp
@@ -26,6 +28,14 @@ Claim = float | Fraction | Budget | Event | None
 _ROUNDING = 1e-9
 _DELTAS = (Fraction(0), Fraction(1, 10**6))
 _MANY = 10**5
+
+
+def check_claim(claim: Any) -> None:
+    """Refuse a claim that is none, before anything runs."""
+    if claim is None or isinstance(claim, Budget | Event):
+        return
+    if isinstance(claim, bool) or not isinstance(claim, int | float | Fraction) or not 0 <= claim < math.inf:
+        raise ArgumentError("claim is not allowed: give an epsilon, a Budget or an event.")
 
 
 def accounting(ran: Ran, claim: Claim) -> Iterator[Finding]:
@@ -75,8 +85,7 @@ def _claimed(spent: list[Event], claim: Claim) -> Iterator[Finding]:
         words = f"what ran costs rho = {rho:.6g}, and rho = {float(claim.rho):.6g} is claimed"
     else:
         most, delta = (claim.epsilon, claim.delta) if isinstance(claim, Budget) else (claim, Fraction(0))
-        if not isinstance(most, int | float | Fraction):
-            raise ArgumentError("claim is not allowed: give an epsilon, a Budget or an event.")
+        assert most is not None and not isinstance(most, Budget | Event)
         try:
             least = epsilon(whole, delta=delta).lower
         except UnsupportedEventError:  # no epsilon at this delta

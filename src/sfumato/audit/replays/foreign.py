@@ -12,7 +12,8 @@ from __future__ import annotations
 import copy
 import functools
 import inspect
-from collections.abc import Callable, Mapping
+import math
+from collections.abc import Callable, Collection, Mapping
 from contextlib import suppress
 from typing import Any, Literal, TypeVar
 
@@ -79,14 +80,17 @@ class Recorder:
         checks.one_of(norm, "norm", NORMS)
         if event is not None:
             checks.instance(event, Event, "event", "an event, such as events.Laplace(epsilon=1)")
+        if not callable(noise):
+            raise checks.refuse("noise", type(noise).__name__, "a function that adds noise to the value")
         tape = self._tape
         if tape is None:
             return noise(value)
+        declared, spread = _amount(sensitivity, "sensitivity"), None if scale is None else _amount(scale, "scale")
         seen = {"sensitivity": sensitivity, "norm": norm, "scale": scale, **public}
         call = tape.begin(name, _copied(seen), event)
-        _enough_noise(tape, call, event, float(sensitivity), scale)
+        _enough_noise(tape, call, event, declared, spread)
         before = _numbers(value)
-        measure = vector_moves(float(sensitivity), norm)
+        measure = vector_moves(declared, norm)
         given: T = tape.give(call, before, lambda: noise(value), measure, again=True)
         return given
 
@@ -110,11 +114,20 @@ class Recorder:
         scale        the argument that holds the scale of the noise, if there is one
         private      arguments besides the value that nobody is to see, such as a generator
         """
-        shape = inspect.signature(function)
+        shape = _signature(function)
+        checks.one_of(norm, "norm", NORMS)
+        if event is not None and not callable(event):
+            checks.instance(event, Event, "event", "an event, or a function of the call's arguments that gives one")
+        if not isinstance(sensitivity, str):
+            _amount(sensitivity, "sensitivity")
+        hidden_too: Any = private
+        if isinstance(hidden_too, str) or not isinstance(hidden_too, Collection):
+            raise checks.refuse("private", private, "names of arguments, such as private=('generator',)")
         held = value if value is not None else next(iter(shape.parameters))
         asked = [held, scale, *private, sensitivity if isinstance(sensitivity, str) else None]
         if missing := [each for each in asked if each is not None and each not in shape.parameters]:
-            raise ArgumentError(f"{function.__name__} has no argument {missing[0]!r}: name the one that it has.")
+            named = getattr(function, "__name__", "the function")
+            raise ArgumentError(f"{named} has no argument {missing[0]!r}: name the one that it has.")
 
         @functools.wraps(function)
         def taped(*args: Any, **more: Any) -> T:
@@ -129,7 +142,7 @@ class Recorder:
                 return function(*bound.args, **bound.kwargs)
 
             return self.mechanism(
-                name or function.__name__,
+                name or str(getattr(function, "__name__", type(function).__name__)),
                 given[held],
                 sensitivity=given[sensitivity] if isinstance(sensitivity, str) else sensitivity,
                 norm=norm,
@@ -148,6 +161,29 @@ class Recorder:
 
     def _detach(self) -> None:
         self._tape, self._table = None, None
+
+
+def _amount(value: Any, name: str) -> float:
+    """A size that is one: whatever moves is below infinity, so an infinite sensitivity would hide every leak."""
+    found = math.nan
+    if not isinstance(value, str | bytes | bool):
+        with suppress(TypeError, ValueError):
+            found = float(value)
+    if not 0 <= found < math.inf:
+        raise checks.refuse(name, type(value).__name__, "a finite number from 0 on")
+    return found
+
+
+def _signature(function: Any) -> inspect.Signature:
+    """What a function takes; at least the value."""
+    if not callable(function):
+        raise checks.refuse("function", type(function).__name__, "a function that adds noise to its first argument")
+    with suppress(TypeError, ValueError):
+        found = inspect.signature(function)
+        if found.parameters:
+            return found
+    name = str(getattr(function, "__name__", type(function).__name__))
+    raise checks.refuse("function", name, "one that takes the value before noise; or wrap it in one of your own")
 
 
 def _numbers(value: Any) -> Any:

@@ -12,6 +12,7 @@ replay on the neighbour, and in none on the very table that was recorded (a time
 
 from __future__ import annotations
 
+import copy
 import inspect
 import time
 import warnings
@@ -24,12 +25,13 @@ from ... import checks
 from ...accounting.filters import Budget
 from ...errors import ArgumentError, PrivacyWarning
 from ...events import Event
-from ...noise import Bits, SecureBits
+from ...noise import Bits
 from ...private import Private
 from ...schema import Schema, Table
 from ...units import Unit
+from ..given import bits_of
 from ..neighbours import ordinary
-from .booking import Claim, accounting
+from .booking import Claim, accounting, check_claim
 from .differences import Difference, differences
 from .foreign import Recorder
 from .recording import EXCEPTION, MOVES, NUMBER, ORDER, OUTSIDE, RESULT, SHAPE, Finding, Tape
@@ -40,6 +42,7 @@ from .tables import Case, cases_from, cases_of, columns_given, like, typed
 _OTHER = 2**40 + 1  # another seed for what is drawn outside
 _SEEDS = 16
 _TIMES = 12
+_MOST_WORDS = 200  # of an error that ended the pipeline on made-up rows
 _CHANCE = (
     "depends on chance outside the mechanisms, and how much of it is drawn depends on the data, so nothing can be said "
     "of it; where rows are replaced (unit=Unit(change='replace')) it can"
@@ -84,7 +87,11 @@ def replay(
     asked = _asked(pipeline, schema, recorder)
     protects = unit if unit is not None else Unit()
     checks.instance(protects, Unit, "unit", "a Unit, such as Unit() or Unit('user:patient')")
+    check_claim(claim)
+    if form is not None and not callable(form):
+        raise checks.refuse("form", form, "what makes a table out of raw columns, such as pandas.DataFrame")
     table = None if schema is None or pairs is not None else _only(schema)
+    source = bits_of(bits)
 
     def shaped(columns: Any) -> Any:
         if pairs is not None:
@@ -99,13 +106,15 @@ def replay(
         known = {each.name: ordinary(each) for each in schema.tables.values()} | dict(public or {})
         return Private(name, {**known, table.name: columns}, unit=protects, schema=schema)
 
-    source = SecureBits() if bits is None else bits
     with warnings.catch_warnings():
         warnings.simplefilter("ignore", PrivacyWarning)
         wide = budget if budget is not None else Budget(epsilon=1000, delta=0.01)
     stage = Stage(pipeline, asked, recorder, shaped, private, {name: wide}, shown=data is None and pairs is None)
     look = _Look(stage, claim, source)
     cases = _spread(list(_cases(schema, data, pairs, protects, awkward)), most)
+    if not cases:
+        raise ArgumentError("data and pairs are not allowed to be empty: give rows, or pairs, to replay on.")
+    _check_form(shaped, form, cases[0].before)
     for _, same in groupby(cases, key=lambda case: case.base):
         look.at(list(same))
     return look.told(len(cases), time.perf_counter() - started)
@@ -124,9 +133,13 @@ def _asked(pipeline: Any, schema: Schema | None, recorder: Recorder | None) -> t
     """What the pipeline takes, by the names of its arguments."""
     if not callable(pipeline):
         raise checks.refuse("pipeline", type(pipeline).__name__, "a function")
+    try:
+        known = inspect.signature(pipeline).parameters.values()
+    except (TypeError, ValueError):  # Python does not know what it takes
+        raise checks.refuse("pipeline", type(pipeline).__name__, "a function of curator, data or recorder") from None
     names = [
         each.name
-        for each in inspect.signature(pipeline).parameters.values()
+        for each in known
         if each.default is each.empty and each.kind not in (each.VAR_POSITIONAL, each.VAR_KEYWORD)
     ]
     if strange := [name for name in names if name not in _GIVEN]:
@@ -143,7 +156,12 @@ def _asked(pipeline: Any, schema: Schema | None, recorder: Recorder | None) -> t
 
 def _cases(schema: Any, data: Any, pairs: Any, unit: Unit, awkward: bool) -> Iterator[Case]:
     if pairs is not None:
+        allowed = "pairs of neighbouring tables, such as [(table, neighbour)]"
+        if isinstance(pairs, str | Mapping) or not isinstance(pairs, Iterable):
+            raise checks.refuse("pairs", type(pairs).__name__, allowed)
         for number, pair in enumerate(pairs, 1):
+            if not isinstance(pair, tuple | list) or len(pair) not in (2, 3):
+                raise checks.refuse("pairs", type(pair).__name__, allowed)
             before, after, *words = pair
             yield Case(f"pair {number}", before, after, str(words[0]) if words else f"pair {number}")
     elif data is not None:
@@ -160,6 +178,18 @@ def _spread(cases: list[Case], most: int | None) -> list[Case]:
     if most is None or len(cases) <= checks.whole(most, "most"):
         return cases
     return [cases[place * len(cases) // most] for place in range(most)]
+
+
+def _check_form(shaped: Callable[[Any], Any], form: Any, columns: Any) -> None:
+    """Refuse a form that makes nothing of the columns: that is a slip in the call, and no finding."""
+    if form is None:
+        return
+    try:
+        shaped(copy.deepcopy(columns))
+    except Exception as problem:
+        raise ArgumentError(
+            f"form is not allowed: it raised {type(problem).__name__} on raw columns. Give one like pandas.DataFrame."
+        ) from problem
 
 
 class _Look:
@@ -185,7 +215,9 @@ class _Look:
             self._add(each, "")
         self._ended |= recorded.problem is None
         if recorded.problem is not None:
-            self._notes[f"it ended in {recorded.problem[0]}: what would come after was not looked at"] = None
+            kind, words = recorded.problem
+            told = f"{kind} ({words[:_MOST_WORDS]})" if words and self._stage.shown else kind
+            self._notes[f"it ended in {told}: what would come after was not looked at"] = None
         for case in cases:
             again = self._run(case.after, recorded.tape, seed, seed)
             fresh = [each for each in self._compared(recorded, again) if self._is_new(each)]

@@ -104,7 +104,10 @@ def columns_given(data: Any) -> Columns:
     if not isinstance(data, Mapping) and not hasattr(data, "columns"):
         raise checks.refuse("data", type(data).__name__, "columns by name, or a frame; other tables as pairs=[(a, b)]")
     names = list(data) if isinstance(data, Mapping) else [str(name) for name in data.columns]
-    columns = {name: list(data[name]) for name in names}
+    try:
+        columns = {name: list(data[name]) for name in names}
+    except TypeError:  # a cell where a column is asked for
+        raise checks.refuse("data", type(data).__name__, "columns by name, each a list of cells") from None
     if not columns or len({len(cells) for cells in columns.values()}) > 1:
         raise ArgumentError("data is not allowed: give at least one column, all of the same length.")
     return columns

@@ -54,6 +54,12 @@ def plans_of(files: Sequence[str], folder: Path | None) -> list[Audit]:
 
 
 def _of_file(file: Path, folder: Path | None) -> list[Audit]:
+    if file.suffix.lower() == ".json":
+        raise CommandError(
+            f"{file.name} is no plan",
+            "plans stand in YAML",
+            f"give the list, as in `sfumato audit plan.yaml`; evidence is counted by `--reproduce {file}`",
+        )
     written = load(file)
     begins = written.value if isinstance(written.value, dict) else {}
     if _LIST in begins:

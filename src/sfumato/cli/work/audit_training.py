@@ -33,6 +33,7 @@ def audited_training(
     """
     assert step is not None
     notes: list[str] = []
+    how = {**how, "false_alarm": how["false_alarm"] / 2}  # a training is judged twice: by canaries, and step by step
     how["progress"](0.0, "a training with canaries")
     try:
         models = [_canaries(plan, how)]

@@ -7,15 +7,17 @@ import math
 import re
 import shlex
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from importlib.util import find_spec
+from itertools import count
 from pathlib import Path
 from typing import Any
 
 from ... import audit as auditor
 from ... import kinds
 from ...audit.conformance import ConformanceError
+from ...audit.evidence import hash_of
 from ...audit.scripted import TooManyError
 from ...errors import ArgumentError, SfumatoError
 from ...noise import Bits, SeededBits
@@ -64,6 +66,17 @@ class Asked:
             )
         if self.seed is not None and not 0 <= self.seed < 2**63:
             raise CommandError("--seed is wrong", "it is no whole number from 0 on", "give one, such as --seed 7")
+
+    def check_counting(self) -> None:
+        """Refuse options that --reproduce would leave unheeded: who asks for a report is to have one."""
+        unheeded = {"minutes", "verify", "promises", "out", "evidence", "overwrite"}
+        given = [name for name in unheeded if getattr(self, name) not in (None, False)]
+        if given:
+            raise CommandError(
+                "that is two commands",
+                f"--reproduce counts one event again, and --{min(given)} is for an audit",
+                "leave one of the two out; --runs, --seed and --false-alarm go with --reproduce, and --json tells all",
+            )
 
     def command(self) -> str:
         """The line that does it again."""
@@ -214,6 +227,12 @@ def _check_place(plans: list[Audit], asked: Asked) -> None:
         raise CommandError(
             f"{asked.out} cannot be written", "it is a file of the project itself", "give --out another name", FILE
         )
+    if asked.evidence is not None and not asked.overwrite:
+        for path in _evidence_files(asked.evidence, [(each.name, hash_of(each.plan)) for each in plans]):
+            if path.exists():
+                raise CommandError(
+                    f"there is a file {path}", "it would be lost", "give another --evidence, or --overwrite", FILE
+                )
 
 
 def _evidence(ended: list[Audited], asked: Asked) -> list[str]:
@@ -221,28 +240,30 @@ def _evidence(ended: list[Audited], asked: Asked) -> list[str]:
     if asked.evidence is None:
         return []
     written = []
-    for each in ended:
-        if each.result is None or not each.result.evidence:
-            continue
-        path = _evidence_file(asked.evidence, each.name, each.hash)
-        if path.exists() and not asked.overwrite:
-            raise CommandError(
-                f"there is a file {path}", "it would be lost", "give another --evidence, or --overwrite", FILE
-            )
-        each.result.save(path)
-        written.append(str(path))
+    paths = _evidence_files(asked.evidence, [(each.name, each.hash) for each in ended])
+    for each, path in zip(ended, paths, strict=True):
+        if each.result is not None and each.result.evidence:
+            each.result.save(path)
+            written.append(str(path))
     return written
 
 
-def _evidence_file(folder: Path, name: str, hash: str | None) -> Path:
-    plain = re.sub(r"[^A-Za-z0-9_.-]+", "-", name).strip("-.") or "plan"
-    return folder / f"{plain[:80]}-{(hash or 'planted')[:8]}.json"
+def _evidence_files(folder: Path, plans: Sequence[tuple[str, str | None]]) -> list[Path]:
+    """A file for each plan, by name and hash; those of the same name and plan are numbered."""
+    found: list[Path] = []
+    for name, hash in plans:
+        plain = re.sub(r"[^A-Za-z0-9_.-]+", "-", name).strip("-.") or "plan"
+        stem = f"{plain[:80]}-{(hash or 'planted')[:8]}"
+        places = (folder / f"{stem}{f'-{number}' if number > 1 else ''}.json" for number in count(1))
+        found.append(next(place for place in places if place not in found))
+    return found
 
 
 def reproduced(file: Path, asked: Asked) -> Outcome:
     """Count the evidence of an earlier audit again, on fresh runs. A training is no part of its evidence: its file is
     given beside it."""
     asked.check()
+    asked.check_counting()
     kinds.load(queries=True)  # so that a stored query can be read back
     effort: dict[str, Any] = {} if asked.runs is None else {"runs": asked.runs}
     plans = shipped_plans(asked.what) if asked.shipped else plans_of(asked.what, asked.project) if asked.what else []
