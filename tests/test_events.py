@@ -120,6 +120,7 @@ def trees(relation: str) -> st.SearchStrategy[events.Event]:
     )
 
 
+@pytest.mark.slow
 @many
 @given(st.sampled_from(RELATIONS).flatmap(trees))
 def test_any_tree_of_events_survives_json(event: events.Event) -> None:

@@ -409,6 +409,7 @@ def test_renyi_is_dearer_and_its_old_conversion_dearer_still(
     assert moments <= old
 
 
+@pytest.mark.slow
 @settings(max_examples=10, deadline=None, derandomize=True)
 @given(st.floats(1e-3, 0.3), st.floats(1, 5), st.integers(500, 5000), st.sampled_from([1e-9, 1e-6, 1e-3]))
 def test_delta_of_epsilon_is_delta(rate: float, multiplier: float, steps: int, delta: float) -> None:

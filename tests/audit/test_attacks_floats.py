@@ -165,6 +165,7 @@ def test_refinements_that_ignore_the_value_are_no_alarm() -> None:
 # F5
 
 
+@pytest.mark.slow
 def test_f5_is_withstood() -> None:
     assert not attacks.attack("F5").broken
 

@@ -562,6 +562,7 @@ MORE_HONEST: dict[str, Callable[[], Plan[Any]]] = {
 }
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("make", HONEST.values(), ids=HONEST)
 def test_honest_plan_passes(make: Callable[[], Plan[Any]]) -> None:
     report = check_plan(make())

@@ -14,7 +14,7 @@ from sfumato.audit import shipped
 from sfumato.audit.results import Result
 
 NAMES = sorted(shipped.PLANS)
-_QUICK, _LONG = 0.03, 0.5  # minutes for each
+_QUICK, _LONG = 0.02, 0.5  # minutes for each
 
 
 def _audited(name: str, minutes: float) -> Result:

@@ -78,7 +78,7 @@ def test_flags_answer_questions_beforehand(place: Path) -> None:
     assert "limits: {rows: 5}" in text and "epsilon: 3" in text and "unit: user:patient" in text
 
 
-@pytest.mark.parametrize("columns", [60, 120])
+@pytest.mark.parametrize("columns", [60, pytest.param(120, marks=pytest.mark.slow)])
 def test_from_the_first_question_to_an_answer(place: Path, columns: int) -> None:
     terminal = wizard(place, columns=columns)
     seen: list[str] = []

@@ -46,7 +46,7 @@ def until_opened(folder: Path, number: int, process: subprocess.Popen[str], seco
     raise AssertionError(f"the release never began: {process.communicate()}")
 
 
-@pytest.mark.parametrize("how", [signal.SIGKILL, signal.SIGINT])
+@pytest.mark.parametrize("how", [signal.SIGKILL, pytest.param(signal.SIGINT, marks=pytest.mark.slow)])
 def test_it_goes_on_where_it_was_stopped(tmp_path: Path, how: signal.Signals) -> None:
     folder = slow_project(tmp_path)
     with started("run", "plan.yaml", "--yes", at=folder) as process:

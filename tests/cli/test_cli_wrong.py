@@ -154,6 +154,7 @@ def test_ctrl_c_in_the_middle_of_a_release(tmp_path: Path, often: int) -> None:
     assert sfumato("query", COUNT, "--epsilon", "0.25", at=folder).code == 0  # and the account is not locked
 
 
+@pytest.mark.slow
 def test_ctrl_c_before_anything_is_paid(tmp_path: Path) -> None:
     folder = make_project(tmp_path)
     with started("query", "-", at=folder, stdin=-1) as process:  # it waits for the query

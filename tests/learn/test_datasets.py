@@ -347,6 +347,7 @@ def test_an_engine_reads_the_other_columns_of_a_data_set() -> None:
             session.close()
 
 
+@pytest.mark.slow
 def test_nobody_else_needs_torch() -> None:
     code = (
         "import sys\nimport numpy as np\nfrom sfumato import Private, Unit, schema\n"

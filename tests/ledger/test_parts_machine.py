@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections import Counter
 from fractions import Fraction
 
+import pytest
 from hypothesis import strategies as st
 from hypothesis.stateful import RuleBasedStateMachine, invariant, precondition, rule, run_state_machine_as_test
 
@@ -117,5 +118,6 @@ class Lists(RuleBasedStateMachine):
         assert self.ledger.statement("a").releases == sum(row.loop != "parts" for row in rows)
 
 
+@pytest.mark.slow
 def test_lists_and_parts_in_any_order() -> None:
     run_state_machine_as_test(Lists, settings=few)  # type: ignore[no-untyped-call]

@@ -65,6 +65,7 @@ def _enough(report: Report, count: int) -> None:
         assert 0.99 < report.used[name] <= 1, name
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("mutant", "seeds", "fault"),
     [

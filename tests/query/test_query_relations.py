@@ -59,6 +59,7 @@ def test_distinct_zeros_do_not_depend_on_which_came_first() -> None:
     assert "-0.0" not in {str(row["y"]) for row in rows}
 
 
+@pytest.mark.slow
 def test_the_same_step_on_many_rows_is_the_same_with_two_threads() -> None:
     rows = check("SELECT a.user, a.x + b.y AS z FROM visits AS a JOIN visits AS b ON a.user = b.user AND a.n = 3")
     assert len(rows) > 30_000

@@ -451,6 +451,7 @@ def test_a_document_that_is_changed_does_not_change_the_report(marked: tuple[Led
     assert report.json() == before and "sandbox" in report._repr_html_() and "report-release/1" in repr(report)
 
 
+@pytest.mark.slow
 def test_another_process_reads_a_query_back_from_the_file(tmp_path: Path) -> None:
     """Nobody has made a query there: its kind must be known all the same."""
     with sf.open_ledger(tmp_path / "ledger", create=True) as ledger:

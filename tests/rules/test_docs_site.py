@@ -121,6 +121,7 @@ def _place(page: Path) -> str:
     return f"{OUTSIDE.get(name) or page.relative_to(DOCS).with_suffix('').as_posix()}.html"
 
 
+@pytest.mark.slow
 def test_nothing_is_fetched_from_elsewhere(site: Path, built: dict[str, Seen]) -> None:
     found = [(place, url) for place, seen in built.items() for url in seen.fetched if _ELSEWHERE.match(url)]
     found += [(place, "style") for place, seen in built.items() if _CSS.search(seen.styles)]

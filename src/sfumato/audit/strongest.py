@@ -109,7 +109,7 @@ def _weights() -> Plan[Any]:
     names = ("a", "b", "c", "d")
     return PrivateMultiplicativeWeights(
         query=bounds.histogram("ward", names, _REPLACE),
-        epsilon=2,
+        epsilon=3,
         updates=1,
         threshold=1,
         total=4,
