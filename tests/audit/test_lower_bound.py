@@ -5,6 +5,7 @@ from __future__ import annotations
 import itertools
 import math
 from collections import Counter
+from typing import Any
 
 import numpy as np
 import pytest
@@ -14,6 +15,7 @@ from sfumato import Unit, bounds, schema
 from sfumato.accounting import gdp
 from sfumato.audit import counting, losses, telling
 from sfumato.audit.neighbours import extremes, made, oddities, pairs, table_for
+from sfumato.errors import SfumatoError
 from sfumato.laws import DiscreteLaplace, Geometric, RoundedGaussian, RoundedLaplace
 from sfumato.mechanisms import Laplace
 from sfumato.noise import Noise, SeededBits
@@ -28,6 +30,27 @@ def test_clopper_pearson_by_its_definition(hits: int, trials: int, alpha: float)
     assert 0 <= low <= hits / trials <= high <= 1
     assert low == 0 if hits == 0 else stats.binom.sf(hits - 1, trials, low) == pytest.approx(alpha, rel=1e-6)
     assert high == 1 if hits == trials else stats.binom.cdf(hits, trials, high) == pytest.approx(alpha, rel=1e-6)
+
+
+@pytest.mark.parametrize("trials", [10**7, 162_589_396, 219_599_248, 10**9])
+@pytest.mark.parametrize("alpha", [0.025, 1e-7, 1e-12])
+def test_bounds_of_very_many_trials_are_bounds(trials: int, alpha: float) -> None:
+    """scipy's inverse goes astray at 1000: 7.6e-6 "at least", where 1000 hits in 2.2e8 trials are 4.6e-6."""
+    hits = np.array([1, 2, 999, 1_000, 1_001, 10**6, trials - 1_000, trials - 999, trials - 1, trials])
+    low, high = (f(hits, trials, alpha) for f in (counting.at_least, counting.at_most))
+    assert (low > 0).all() and (low < hits / trials).all() and (hits[:-1] / trials < high[:-1]).all() and high[-1] == 1
+    assert stats.binom.sf(hits - 1, trials, low) == pytest.approx(np.full(len(hits), alpha), rel=1e-4)
+
+
+@pytest.mark.parametrize(
+    "given", [(11, 10, 0, 10), (1, 10, -1, 10), (1, 0, 0, 10), (0.5, 10, 0, 10), (1, 10, 0, 10, {"delta": -0.1}),
+              (1, 10, 0, 10, {"delta": math.nan}), (1, 10, 0, 10, {"confidence": 1.0})]
+)  # fmt: skip
+def test_counts_that_are_none_prove_nothing(given: Any) -> None:
+    """A delta below 0 would prove more than there is."""
+    *counts, more = given if isinstance(given[-1], dict) else (*given, {})
+    with pytest.raises(SfumatoError, match=r"hits|trials|delta|confidence"):
+        counting.epsilon_lower_bound(*counts, **more)
 
 
 @pytest.mark.parametrize(("runs", "most"), [(100, 3.28), (1_000, 5.60), (10_000, 7.90), (100_000, 10.21)])

@@ -13,16 +13,35 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy import special
 
+from .. import checks
+
 Floats = NDArray[np.float64]
 Claims = Mapping[float, float]
 """delta -> epsilon: what is claimed, at as many points as one likes."""
+
+_NEAR = 1 + 1e-9  # of alpha: how far the inverse may be off before it is sought anew
+_HALVINGS = 100
 
 
 def at_least(hits: Any, trials: int, alpha: float) -> Floats:
     """Clopper-Pearson: the probability is below this with chance at most alpha."""
     hits = np.asarray(hits, dtype=np.float64)
-    bound = special.betaincinv(np.maximum(hits, 1), trials - np.maximum(hits, 1) + 1, alpha)
+    seen = np.maximum(hits, 1)
+    bound = special.betaincinv(seen, trials - seen + 1, alpha)
+    wrong = ~(special.betainc(seen, trials - seen + 1, bound) <= alpha * _NEAR)
+    if wrong.any():  # the library's search goes astray, for one at 1000 hits in 10^8 trials
+        bound = np.where(wrong, _sought(seen, trials, alpha), bound)
     return np.asarray(np.where(hits == 0, 0.0, bound))
+
+
+def _sought(hits: Floats, trials: int, alpha: float) -> Floats:
+    """The largest probability, by halving, at which so many hits have a chance of at most alpha."""
+    low, high = np.zeros(hits.shape), np.ones(hits.shape)
+    for _ in range(_HALVINGS):
+        middle = (low + high) / 2
+        rare = special.betainc(hits, trials - hits + 1, middle) <= alpha
+        low, high = np.where(rare, middle, low), np.where(rare, high, middle)
+    return low
 
 
 def at_most(hits: Any, trials: int, alpha: float) -> Floats:
@@ -35,6 +54,12 @@ def epsilon_lower_bound(
 ) -> float:
     """The least epsilon that fits an event seen `hits` times on one table and `other_hits` times on its neighbour; 0
     where that shows nothing. The true epsilon is below it with chance at most 1 - confidence."""
+    for name, seen, runs in (("hits", hits, trials), ("other_hits", other_hits, other_trials)):
+        checks.whole(seen, name, least=0, most=checks.whole(runs, name.replace("hits", "trials")))
+    if isinstance(delta, bool) or not isinstance(delta, int | float) or not 0 <= delta < 1:
+        raise checks.refuse("delta", delta, "a number from 0 to below 1, such as 1e-5")
+    if isinstance(confidence, bool) or not isinstance(confidence, int | float) or not 0 < confidence < 1:
+        raise checks.refuse("confidence", confidence, "a number between 0 and 1, such as 0.95")
     alpha = (1 - confidence) / 2
     return float(shown(at_least(hits, trials, alpha), at_most(other_hits, other_trials, alpha), delta))
 
