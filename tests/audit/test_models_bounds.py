@@ -6,6 +6,7 @@ import subprocess
 import sys
 from typing import Any
 
+import mpmath
 import numpy as np
 import pytest
 from scipy import optimize, stats
@@ -45,6 +46,36 @@ def test_the_bound_itself_is_refuted_and_a_little_more_is_not(m: int, r: int, v:
     found = one_run_bound.epsilon_at_least(m, r, v, delta=delta)
     assert one_run_bound.chance_at_most(m, r, v, epsilon=found, delta=delta) < 0.05 + 1e-12
     assert one_run_bound.chance_at_most(m, r, v, epsilon=found + 1e-6, delta=delta) >= 0.05
+
+
+@pytest.mark.parametrize(("v", "epsilon"), [(608_317, 0.43), (648_048, 0.6), (532_460, 0.12), (999_990, 10.0)])
+def test_the_chance_is_rounded_up_at_a_million_guesses(v: int, epsilon: float) -> None:
+    r, delta = 10**6, 1e-5
+    with mpmath.workdps(50):
+        right = 1 / (1 + mpmath.exp(-mpmath.mpf(epsilon)))
+        tail, worst = _sums(r, v, right)
+        true = tail + 2 * r * mpmath.mpf(delta) * worst
+        found = mpmath.mpf(one_run_bound.chance_at_most(r, r, v, epsilon=epsilon, delta=delta))
+        assert true <= found <= true * (1 + mpmath.mpf("1e-7"))
+        assert tail <= one_run_bound.chance_at_most(r, r, v, epsilon=epsilon) <= tail * (1 + mpmath.mpf("1e-7"))
+
+
+def _sums(r: int, v: int, right: Any) -> tuple[Any, Any]:
+    """P(W >= v), and the most of P(v - i <= W < v) / i, in 50 digits."""
+    odds = right / (1 - right)
+
+    def chance(k: int) -> Any:
+        ways = mpmath.loggamma(r + 1) - mpmath.loggamma(k + 1) - mpmath.loggamma(r - k + 1)
+        return mpmath.exp(ways + k * mpmath.log(right) + (r - k) * mpmath.log(1 - right))
+
+    tail, k, term = mpmath.mpf(0), v, chance(v)
+    while k <= r and term > tail * mpmath.mpf("1e-30"):
+        tail, term, k = tail + term, term * (r - k) / (k + 1) * odds, k + 1
+    below, worst, k, term = mpmath.mpf(0), mpmath.mpf(0), v - 1, chance(v - 1)
+    while k >= 0 and term > below * mpmath.mpf("1e-30"):
+        below += term
+        worst, term, k = max(worst, below / (v - k)), term * k / (r - k + 1) / odds, k - 1
+    return tail, worst
 
 
 def test_guesses_that_show_nothing() -> None:
