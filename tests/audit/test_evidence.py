@@ -64,6 +64,30 @@ def test_halved_noise_is_reproduced_by_the_same_noise(broken: Result) -> None:
     assert not audit.reproduce(found.evidence, runs=1_000, bits=SeededBits(2)).broken
 
 
+def test_the_runs_that_chose_an_event_are_not_counted_again() -> None:
+    """The same seed, for the audit and for the second look: the same runs would find the same luck."""
+    drawn: list[int] = []
+
+    def run(_data: int, noise: Noise) -> float:
+        drawn.append(int(noise._bits.words(1)[0]))
+        return float(drawn[-1] % 7)
+
+    found = audit.check_mechanism(run, [(0, 1)], 1.0, runs=50, bits=SeededBits(7))
+    before, drawn = drawn, []
+    audit.reproduce(found.evidence, run, runs=20, bits=SeededBits(7))
+    assert len(drawn) >= 40 and not set(drawn[-40:]) & set(before)
+    first = drawn[-40:]
+    audit.reproduce(found.evidence, run, runs=20, bits=SeededBits(7))
+    assert drawn[-40:] == first
+
+
+def test_a_plan_is_held_to_its_price_and_not_to_what_a_file_says() -> None:
+    found = audit.check(shipped.PLANS["Laplace"](), runs=1_000, bits=SeededBits(3))
+    changed = {**found.evidence, "claims": [[0.0, 1e-3]]}
+    again = audit.reproduce(changed, runs=1_000, bits=SeededBits(4))
+    assert again.epsilon > 1e-3 and not again.broken
+
+
 def test_code_of_ones_own_is_reproduced() -> None:
     def run(x: float, noise: Noise) -> float:
         return x + float(noise.integers(2, 1)[0])

@@ -18,7 +18,7 @@ import numpy as np
 
 from .. import __version__, checks, record
 from ..errors import ArgumentError, RecordError, SfumatoError
-from ..noise import Bits, Noise
+from ..noise import Bits, Noise, SeededBits
 from ..plan import Plan
 from . import views
 from .counting import Claims
@@ -201,6 +201,8 @@ def reproduce(
     source  the path that `result.save` wrote to, or `result.evidence`
     plan    the plan, where the file does not hold it (a planted bug, a live field); or the function that
             `check_mechanism` was given
+
+    A plan is held to its price of today, code of your own to the claims in the file.
     """
     data = _loaded(source)
     if data.get("format") != FORMAT:
@@ -218,7 +220,7 @@ def reproduce(
         if isinstance(problem, ArgumentError):
             raise
         raise ArgumentError("source is not allowed: the file is damaged, or of another plan; save it again.") from None
-    source_bits, alpha = bits_of(bits), (1 - confidence) / 2
+    source_bits, alpha = _apart(bits_of(bits)), (1 - confidence) / 2
     sides, ran = [], False
     for table in tables:
         hits = 0
@@ -230,7 +232,13 @@ def reproduce(
     if not ran:
         raise ArgumentError("plan is not allowed: every run of it failed on this pair, so nothing was counted.")
     low, high = judged(candidate, sides[0], sides[1], alpha)
-    return worst_claim(low, high, claims, str(candidate))
+    return worst_claim(low, high, subject.claims, str(candidate))
+
+
+def _apart(bits: Bits) -> Bits:
+    """A seeded stream that no audit has drawn from: with the audit's own seed the runs that chose the event would come
+    again, and an event that looked bad by chance would look bad twice."""
+    return SeededBits(2**64 + int(bits.words(1)[0])) if isinstance(bits, SeededBits) else bits
 
 
 def _subject(
