@@ -250,6 +250,14 @@ def test_the_curve_shows_more_of_gaussian_noise_than_one_point() -> None:
     assert one_run_tradeoff.epsilon_of(mu, 1e-5) > alone + 1
 
 
+def test_mu_is_the_largest_that_is_refuted() -> None:
+    """To a millionth, and of many guesses: a coarser search gives away what was proven."""
+    for counts in ((1000, 500, 462), (5000, 2500, 2200), (2000, 2000, 2000)):
+        mu = one_run_tradeoff.mu_at_least(*counts)
+        curves = [tradeoff(Gaussian(multiplier=1 / each, relation="add-remove")) for each in (mu - 1e-6, mu + 1e-6)]
+        assert [one_run_tradeoff.refuted(each, *counts, error=0.05) for each in curves] == [True, False]
+
+
 def test_mu_is_refuted_itself() -> None:
     mu = one_run_tradeoff.mu_at_least(500, 200, 180)
     curves = [tradeoff(Gaussian(multiplier=1 / (mu * by), relation="add-remove")) for by in (1 - 1e-6, 1.001)]
@@ -276,10 +284,25 @@ def test_two_sided_bounds_see_either_side() -> None:
 
 
 def test_a_threshold_in_advance_uses_all_scores() -> None:
-    assert two_sided.bounds([1.0] * 100, [0.0] * 100, threshold=0.5).epsilon == pytest.approx(3.1057, abs=1e-3)
+    found = two_sided.bounds([1.0] * 100, [0.0] * 100, threshold=0.5).epsilon
+    assert found == pytest.approx(epsilon_lower_bound(100, 100, 0, 100))
+    assert found == pytest.approx(3.2813, abs=1e-3)
     assert two_sided.bounds([1.0], [0.0], threshold=0.5).epsilon == 0
     with pytest.raises(SfumatoError):
         two_sided.bounds([1.0], [0.0])
+
+
+@pytest.mark.parametrize("threshold", [None, 0.5])
+@pytest.mark.parametrize("rare", [0.1, 1 / (1 + np.e)])
+def test_both_sides_of_a_threshold_share_two_bounds(threshold: float | None, rare: float) -> None:
+    """At epsilon = 1 exactly, on one side or on both, at most 5 % of honest pairs of samples may be accused."""
+    rng = np.random.default_rng(10)
+    chances = (rare, rare * np.e) if rare == 0.1 else (rare, 1 - rare)  # of a low score, with the canary and without
+    wrong = 0
+    for _ in range(500):
+        inside, outside = (np.where(rng.random(200) < chance, 0.0, 1.0) for chance in chances)
+        wrong += two_sided.bounds(inside, outside, threshold=threshold).epsilon > 1
+    assert stats.binom.sf(wrong - 1, 500, 0.05) > 1e-9
 
 
 def test_scores_that_say_nothing_show_nothing() -> None:

@@ -48,7 +48,7 @@ Floats = NDArray[np.float64]
 _DOWN = 1 - 1e-15  # a product and a sum of two are each off by less than half of it
 _SLACK = 1 + 1e-12
 _MOST_MU = 64.0
-_GRID, _ROUNDS = 33, 4  # down to 64 / 32^4
+_GRID, _ROUNDS = 33, 6  # down to 64 / 32^6
 
 
 class Curve(Protocol):
@@ -122,6 +122,8 @@ def _refuted(
     over = np.zeros(like.shape, dtype=np.bool_)
     for i in range(correct - 1, -1, -1):
         more = np.maximum(wrong, misses(np.minimum(right, 1.0)) * _DOWN)
+        if (more == wrong).all():
+            break  # nothing moves any more: every step from here on is this one again
         right = (right + (i / (guesses - i)) * _DOWN * (more - wrong) * _DOWN) * _DOWN
         wrong = more
         over |= right + wrong > whole  # both only grow

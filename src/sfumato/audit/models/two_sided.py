@@ -3,8 +3,10 @@
 Jagielski, Ullman, Oprea 2020; Nasr et al. 2021 and 2023. Claim: let the scores with the canary be independent and
 alike, those without it too, and let an event be chosen without looking at them. By Clopper-Pearson its probabilities P
 and P' are at least `low` and at most `high`, wrong with chance at most alpha each; so epsilon >= ln((low - delta) /
-high), and a mu-GDP mechanism has mu >= Phi^-1(low) - Phi^-1(high). The threshold is chosen on the first half of the
-scores, and judged on the second, unless it is given.
+high), and a mu-GDP mechanism has mu >= Phi^-1(low) - Phi^-1(high). The same two bounds say that the opposite happens
+with chance at least 1 - high without the canary, and at most 1 - low with it: so both sides of a threshold are judged
+at the price of one. The threshold is chosen on the first half of the scores, and judged on the second, unless it is
+given.
 
 The scores of canaries of one training are not independent: one_run_bound.py is for these.
 """
@@ -66,33 +68,31 @@ def bounds(
     least = 2 if threshold is None else 1
     if min(len(one), len(other)) < least:
         raise checks.refuse("inside, outside", (len(one), len(other)), f"at least {least} score(s) of each kind")
-    ways: list[tuple[float, bool]]
     if threshold is None:
         first, second = len(one) // 2, len(other) // 2
-        ways = [_chosen(one[:first], other[:second], delta, error / 2)]
+        cut = _chosen(one[:first], other[:second], delta, error / 2)
         one, other = one[first:], other[second:]
     else:
-        ways = [(float(threshold), True), (float(threshold), False)]
-    alpha = error / (2 * len(ways))  # for each way one bound on either side
-    return max((_judged(one, other, cut, above, delta, alpha, confidence) for cut, above in ways), key=_told)
+        cut = float(threshold)
+    return max((_judged(one, other, cut, above, delta, error / 2, confidence) for above in (True, False)), key=_told)
 
 
 def _told(found: TwoSided) -> tuple[float, float]:
     return found.epsilon, found.mu
 
 
-def _chosen(one: Floats, other: Floats, delta: float, alpha: float) -> tuple[float, bool]:
-    """The threshold and side that look best on this half."""
+def _chosen(one: Floats, other: Floats, delta: float, alpha: float) -> float:
+    """The threshold that looks best on this half, by either side of it."""
     cuts = np.unique(np.quantile(np.concatenate([one, other]), np.linspace(0, 1, _CUTS), method="nearest"))
-    best: tuple[float, float, float, bool] = (-1.0, -math.inf, float(cuts[0]), True)
+    best = (-1.0, -math.inf, float(cuts[0]))
     for above in (True, False):
         here, there = (one, other) if above else (other, one)
         hits, others = _hits(here, cuts, above), _hits(there, cuts, above)
         low, high = at_least(hits, len(here), alpha), at_most(others, len(there), alpha)
         found, lead = shown(low, high, delta), low - high  # the lead breaks ties where nothing is shown yet
         place = int(np.lexsort((lead, found))[-1])
-        best = max(best, (float(found[place]), float(lead[place]), float(cuts[place]), above))
-    return best[2], best[3]
+        best = max(best, (float(found[place]), float(lead[place]), float(cuts[place])))
+    return best[2]
 
 
 def _judged(
