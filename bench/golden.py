@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import json
 
-from . import accounting_golden
+from . import accounting_golden, audit_golden
 from .peers import PEERS, ROOT, run
 
 GOLDEN = ROOT / "tests" / "golden"
@@ -27,8 +27,9 @@ def main() -> None:
     GOLDEN.mkdir(exist_ok=True)
     for name, (peer, script, payload) in CASES.items():
         write(name, {"peer": PEERS[peer][0], **run(peer, script, payload)})
-    for name, answer in accounting_golden.files():
-        write(name, answer)
+    for files in (accounting_golden.files, audit_golden.files):
+        for name, answer in files():
+            write(name, answer)
 
 
 def write(name: str, answer: dict) -> None:

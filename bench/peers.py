@@ -26,6 +26,7 @@ PEERS: dict[str, tuple[str, ...]] = {
     "prv-accountant": ("prv-accountant==0.2.0", "numpy==2.4.6", "scipy==1.17.1"),
     "opacus": ("opacus==1.6.0", "torch==2.13.0"),
     "autodp": ("autodp==0.2.3.1", "numpy==2.4.6", "scipy==1.17.1"),
+    "jax-privacy": ("jax-privacy==2.0.0", "jax==0.10.2", "dp-accounting==0.6.0", "numpy==2.4.6", "scipy==1.17.1"),
     "opendp-polars": ("opendp[polars]==0.16.0", "pyarrow==26.0.1"),
     "pipeline-dp": ("pipeline-dp==0.3.1", "pyarrow==26.0.1"),
     "smartnoise": ("smartnoise-sql==1.0.10", "pyarrow==26.0.1"),
