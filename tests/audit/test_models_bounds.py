@@ -283,6 +283,14 @@ def test_two_sided_bounds_see_either_side() -> None:
     assert not found.above and found.epsilon > 2.5 and found.outside > found.inside
 
 
+def test_choosing_a_threshold_takes_few_of_the_scores() -> None:
+    """200 scores of each kind, 1 apart: 0.43 on average if half of them choose."""
+    rng = np.random.default_rng(11)
+    found = [two_sided.bounds(rng.normal(size=200) + 1, rng.normal(size=200), delta=1e-5).epsilon for _ in range(60)]
+    assert np.mean(found) > 0.55
+    assert two_sided.bounds([1.0, 1.0], [0.0, 0.0]).epsilon == 0
+
+
 def test_a_threshold_in_advance_uses_all_scores() -> None:
     found = two_sided.bounds([1.0] * 100, [0.0] * 100, threshold=0.5).epsilon
     assert found == pytest.approx(epsilon_lower_bound(100, 100, 0, 100))

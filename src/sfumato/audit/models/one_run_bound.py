@@ -25,7 +25,7 @@ from scipy import special
 from ... import checks
 
 _UP, _HAIR = 1 + 1e-9, 1e-15  # cover the rounding of binomial terms: some ulps of ln(r!), 2e-9 at a million guesses
-_HALVINGS = 60
+_HALVINGS = 42  # down to 1e-12
 
 
 def chance_at_most(canaries: int, guesses: int, correct: int, *, epsilon: float, delta: float = 0.0) -> float:
