@@ -32,9 +32,12 @@ def refuse(name: str, value: Any, allowed: str) -> ArgumentError:
 
 
 def _shown(value: Any) -> str:
-    """The value as Python prints it. Tables and arrays may be the data itself, in the wrong place: only their type."""
+    """The value as Python prints it. Tables, arrays and lists of rows may be the data itself, in the wrong place: only
+    their type."""
     kind = type(value).__name__
-    if isinstance(value, Mapping) or (hasattr(value, "__array__") and getattr(value, "ndim", None) != 0):
+    if _is_table(value) or (
+        isinstance(value, list | tuple) and any(_is_table(each) or isinstance(each, list | tuple) for each in value)
+    ):
         return f"<{kind}>"
     try:
         return repr(value)
@@ -42,6 +45,10 @@ def _shown(value: Any) -> str:
         return f"<{kind} of thousands of digits>"
     except Exception:  # whatever a stranger's repr does
         return f"<{kind}>"
+
+
+def _is_table(value: Any) -> bool:
+    return isinstance(value, Mapping) or (hasattr(value, "__array__") and getattr(value, "ndim", None) != 0)
 
 
 def rational(value: Any, name: str, allowed: str) -> Fraction:

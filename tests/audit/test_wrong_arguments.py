@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import math
 from collections.abc import Callable
+from fractions import Fraction
 from pathlib import Path
 from typing import Any
 
@@ -259,3 +260,57 @@ def test_wrong_arguments_of_wrap(more: dict[str, Any], name: str) -> None:
     given: dict[str, Any] = {"function": lambda value, sensitivity: value, **more}
     _refused(lambda: Recorder().wrap(given.pop("function"), **given), name)
     _refused(lambda: Recorder().mechanism("m", 1, sensitivity=1, noise=None), "noise")
+
+
+# What may be data in the wrong place, and numbers of other kinds
+
+
+@pytest.mark.parametrize("given", [[("secret", 12345)], [["secret"]], ({"a": ["secret"]},), [np.array(["secret"])]])
+def test_rows_in_the_place_of_a_plan_are_not_told(given: Any) -> None:
+    for work in (audit.check, audit.verify):
+        assert "secret" not in str(_refused(lambda work=work: work(given), "plan"))
+    assert "secret" not in str(_refused(lambda: audit.replay(lambda data: 1, schema=given), "schema"))
+
+
+def test_cells_that_the_schema_has_no_place_for_are_not_told() -> None:
+    """Python's own error came out, with the cell in it."""
+    told = str(_refused(lambda: audit.replay(lambda data: 1, schema=_TABLE, data={"age": [1.0, "secret"]}), "data"))
+    assert "secret" not in told and "schema" in told
+    pandas = pytest.importorskip("pandas")
+    _refused(lambda: audit.replay(lambda data: 1, schema=_TABLE, awkward=pandas.DataFrame({"age": [1]})), "awkward")
+
+
+def test_a_claim_may_be_a_fraction_and_no_truth_value_is_a_time() -> None:
+    plan = Laplace(query=bounds.count(Unit()), epsilon=1)
+    for claim in (plan.epsilon, np.int64(1), np.float32(1), {Fraction(0): Fraction(1)}):
+        found = audit.check_mechanism(shifted, [(0, 1)], claim, runs=50, bits=SeededBits(1))
+        assert found.claim == 1.0
+    third = evidence.claims_from(Fraction(1, 3))[0.0]
+    assert third >= Fraction(1, 3) and evidence.claims_from(10**30) == {0.0: 1e30}
+    for claim in ("1", True, [1], 10**400, Fraction(-1, 2), math.nan):
+        _refused(lambda claim=claim: audit.check_mechanism(shifted, [(0, 1)], claim, runs=50), "claims")
+    _refused(lambda: audit.check(plan, minutes=True), "minutes")
+
+
+def test_a_count_takes_pairs_of_any_columns() -> None:
+    """It reads no column, and used to ask for one that nobody had named."""
+    plan = Laplace(query=bounds.count(Unit()), epsilon=1)
+    found = audit.check(plan, runs=500, pairs=[({"age": [30.0]}, {"age": [30.0, 41.0]})], bits=SeededBits(1))
+    assert found.verdict == "within" and found.epsilon > 0
+    with pytest.raises(PlanError, match=r"pairs .* no column 'ward'.* 'ward'"):
+        audit.check(_WARDS, runs=100, pairs=[({"age": [30.0]}, {"age": []})])
+
+
+@pytest.mark.parametrize(
+    "damage",
+    [
+        {"claims": [["0", 1]]},
+        {"claims": [[0, -1]]},
+        {"pair": {"change": "x", "tables": [{"columns": {}}, {"columns": {}}]}},
+        {"pair": {"change": "x", "tables": [{"columns": {"present": 3}}, {"columns": {"present": [[]]}}]}},
+    ],
+)
+def test_damage_anywhere_in_evidence_is_told_as_such(saved: Path, damage: dict[str, Any]) -> None:
+    """It used to be told as claims that nobody had given, or as a release that failed after its charge."""
+    data = json.loads(saved.read_text(encoding="utf-8")) | damage
+    _refused(lambda: audit.reproduce(data, runs=50), "source is not allowed: the file is damaged")

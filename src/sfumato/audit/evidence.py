@@ -10,13 +10,15 @@ from __future__ import annotations
 import json
 import math
 from collections.abc import Callable, Mapping
+from fractions import Fraction
+from numbers import Rational, Real
 from os import PathLike
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 
-from .. import __version__, checks, record
+from .. import __version__, checks, exact, record
 from ..errors import ArgumentError, RecordError, SfumatoError
 from ..noise import Bits, Noise, SeededBits
 from ..plan import Plan
@@ -33,6 +35,7 @@ FORMAT = "sfumato-audit/1"
 _RUNS, _BLOCK = 20_000, 20_000
 _MOST_BYTES = 64 * 2**20
 _DAMAGED = (KeyError, TypeError, ValueError, IndexError, AttributeError, OverflowError, RecordError, RecursionError)
+_SAYS_SO = "source is not allowed: the file is damaged, or of another plan; save it again."
 _ARRAYS = (
     "bool",
     "float16",
@@ -49,14 +52,19 @@ def claims_from(given: Mapping[float, float] | float) -> dict[float, float]:
     pairs = given.items() if isinstance(given, Mapping) else [(0.0, given)]
     found = {}
     for delta, epsilon in pairs:
-        if not all(isinstance(x, int | float) and not isinstance(x, bool) for x in (delta, epsilon)):
-            raise checks.refuse("claims", "...", "{delta: epsilon}, such as {0.0: 1.0, 1e-6: 0.5}")
-        if not (0 <= delta < 1 and 0 <= epsilon < math.inf):
-            raise checks.refuse("claims", "...", "deltas from 0 to below 1, and epsilons from 0 on")
-        found[float(delta)] = float(epsilon)
+        if not all(isinstance(x, Real) and not isinstance(x, bool) for x in (delta, epsilon)):
+            raise checks.refuse("claims", given, "an epsilon, or {delta: epsilon}, such as {0.0: 1.0, 1e-6: 0.5}")
+        if not (0 <= _float(delta) < 1 and 0 <= _float(epsilon) < math.inf):
+            raise checks.refuse("claims", given, "deltas from 0 to below 1, and epsilons from 0 on")
+        found[_float(delta)] = _float(epsilon)
     if not found:
         raise checks.refuse("claims", {}, "at least one point, such as {0.0: 1.0}")
     return dict(sorted(found.items()))
+
+
+def _float(number: Any) -> float:
+    """A claim as a float. Fractions are rounded up: a claim that grew calls nothing broken that is not."""
+    return exact.float_above(Fraction(number)) if isinstance(number, Rational) else float(number)
 
 
 def hash_of(plan: Plan[Any] | None) -> str | None:
@@ -215,17 +223,23 @@ def reproduce(
         reading = Reading.decode(data["reading"])
         view = views.decode(data["view"], len(reading.names))
         candidate = Candidate(view, Event.decode(data["event"]), bool(data["event"]["forward"]), 0.0)
+    except (*_DAMAGED, SfumatoError):  # what is refused here is in the file, and no argument
+        raise ArgumentError(_SAYS_SO) from None
+    try:
         subject, tables = _subject(data, plan, claims, noise)
-    except _DAMAGED as problem:
-        if isinstance(problem, ArgumentError):
-            raise
-        raise ArgumentError("source is not allowed: the file is damaged, or of another plan; save it again.") from None
+    except ArgumentError:
+        raise
+    except (*_DAMAGED, SfumatoError):
+        raise ArgumentError(_SAYS_SO) from None
     source_bits, alpha = _apart(bits_of(bits)), (1 - confidence) / 2
     sides, ran = [], False
     for table in tables:
         hits = 0
         for start in range(0, count, _BLOCK):
-            outputs = subject.outputs(table, min(_BLOCK, count - start), source_bits)
+            try:
+                outputs = subject.outputs(table, min(_BLOCK, count - start), source_bits)
+            except SfumatoError:  # rows that the plan cannot read: no release failed, and nothing is charged
+                raise ArgumentError(_SAYS_SO) from None
             ran = ran or not all(isinstance(output, Failed) for output in outputs)
             hits += counted(candidate, reading.of(outputs))[0]
         sides.append((hits, count))

@@ -6,12 +6,13 @@ from collections.abc import Iterable, Mapping
 from typing import Any
 
 from .. import checks
+from ..errors import PlanError
 from ..noise import Bits, Noise, SecureBits
 from ..plan import Plan
 from ..rows import Rows
 from ..schema import Table
 from .engines import Remembering, data_for
-from .neighbours import Pair
+from .neighbours import ROWS_ALONE, Pair
 
 _COLUMNS = "pairs of neighbouring tables as raw columns, such as [({'age': [30.0]}, {'age': [30.0, 41.0]})]"
 
@@ -61,7 +62,22 @@ def table_pair(plan: Plan[Any], table: Table, pair: Any) -> Pair:
     if all(isinstance(each, Rows | Remembering) for each in pair):  # as a plan runs on them
         return Pair(pair[0], pair[1], "a given pair")
     one, other = (_columns(each) for each in pair)
+    if plan.opens != "engine":
+        one, other = _fitting(table, one), _fitting(table, other)
     return Pair(data_for(plan, table, one), data_for(plan, table, other), "a given pair", (one, other))
+
+
+def _fitting(table: Table, columns: dict[str, list[Any]]) -> dict[str, list[Any]]:
+    """Columns that the plan can read. A plan that counts rows reads none: any column says how many there are."""
+    lacking = [name for name in table.columns if name not in columns]
+    if lacking == [ROWS_ALONE] and len(table.columns) == 1 and columns:
+        return {ROWS_ALONE: [True] * len(next(iter(columns.values())))}
+    if lacking:
+        raise PlanError(
+            f"pairs is not allowed: a table has no column {lacking[0]!r}. Give the columns that the plan reads: "
+            f"{', '.join(map(repr, table.columns))}."
+        )
+    return columns
 
 
 def _columns(given: Any) -> dict[str, list[Any]]:

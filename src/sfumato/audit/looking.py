@@ -13,6 +13,7 @@ import math
 import time
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
+from numbers import Real
 from typing import Any
 
 from .. import checks
@@ -84,9 +85,11 @@ class Look:
                 raise ArgumentError("minutes and runs are both given: give one of them.")
             self.runs = checks.whole(runs, "runs", least=20, most=10**9)
             return
-        if minutes is not None and not (isinstance(minutes, int | float) and 0 < minutes < 1e5):
+        if minutes is not None and (
+            isinstance(minutes, bool) or not isinstance(minutes, Real) or not 0 < minutes < 1e5
+        ):
             raise checks.refuse("minutes", minutes, "a number of minutes above 0")
-        seconds = _SECONDS if minutes is None else 60.0 * minutes
+        seconds = _SECONDS if minutes is None else 60.0 * float(minutes)
         room = int(seconds / (_SHARES * self._cost(first[0])))
         least, most = (_FEWEST, _USUAL_MOST) if minutes is None else (_FEWEST // 8, _MOST)
         self.runs = min(max(room, least), most)

@@ -41,6 +41,7 @@ Columns = dict[str, list[Any]]
 Person = tuple[Cells, ...]
 """The rows of one unit, without the key that names it."""
 
+ROWS_ALONE = "present"  # the column of a table whose rows are counted and not read
 _MOST_KINDS = 12  # different one-row units
 _MOST_ROWS = 5_000  # of one unit
 _OF_A_QUERY = 57  # rows of one unit, where a plan has no number of its own
@@ -167,7 +168,7 @@ def table_for(plan: Plan[Any]) -> Table:
     if plan.unit.column is not None:
         columns.setdefault(plan.unit.column, key())
     if not columns:
-        columns["present"] = flag()  # a table has at least one column
+        columns[ROWS_ALONE] = flag()  # a table has at least one column
     return Table(columns, unit=plan.unit.column)
 
 

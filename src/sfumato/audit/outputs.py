@@ -7,10 +7,12 @@ never moves the others.
 
 from __future__ import annotations
 
+import inspect
 import math
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, fields, is_dataclass
 from decimal import Decimal
+from enum import Enum
 from fractions import Fraction
 from itertools import islice
 from typing import Any
@@ -26,6 +28,7 @@ _FEATURES = 64  # looked at together
 _SEEN = 4_000  # parts that are compared before the most telling ones are kept
 _GRAINS = 2  # columns whose granularity is looked at
 _COARSE = 64.0  # the grain of 0, which has no lowest bit
+_DEEPEST = 16  # parts of parts: what holds itself has no end
 _LARGEST = 1e100
 
 
@@ -132,6 +135,9 @@ def grain(numbers: Floats) -> Floats:
 
 def atoms_of(output: Any, place: Place = ()) -> Iterator[tuple[Place, Any]]:
     """The parts of an output that have no parts, each with where it stands."""
+    if len(place) >= _DEEPEST:
+        yield place, output
+        return
     output = _opened(output)
     if isinstance(output, Mapping):
         for name, item in output.items():
@@ -144,8 +150,10 @@ def atoms_of(output: Any, place: Place = ()) -> Iterator[tuple[Place, Any]]:
 
 
 def _opened(output: Any) -> Any:
-    """Tables, series and tensors of any library as mappings and lists of their cells: taken for one text each, they
-    would never come up twice, and nothing would be seen."""
+    """Tables, series, tensors, models and other things as mappings and lists of what they hold: taken for one text
+    each, they would never come up twice, or always, and nothing would be seen."""
+    if output is None or isinstance(output, str | int | float | Enum | type | Mapping | list | tuple):
+        return output
     if isinstance(output, complex | np.complexfloating):
         return {"real": float(output.real), "imaginary": float(output.imag)}
     if hasattr(output, "_repr_html_") and hasattr(output, "columns"):  # a table that shows itself
@@ -158,7 +166,24 @@ def _opened(output: Any) -> Any:
     for name in ("tolist", "to_list"):
         if callable(made := getattr(output, name, None)):
             return made()
-    return output
+    if callable(state := getattr(output, "state_dict", None)):  # a model
+        return dict(state())
+    if is_dataclass(output):
+        return {each.name: getattr(output, each.name, None) for each in fields(output)}
+    own = getattr(output, "__dict__", None)
+    return dict(own) if own and not inspect.isroutine(output) else output  # a thing that holds others
+
+
+def unreadable(output: Any) -> str | None:
+    """The kind of a part that shows nothing of itself, only where in memory it is; None where there is no such part."""
+    for _, cell in atoms_of(output):
+        try:
+            blind = not _is_number(cell) and f"{id(cell):x}" in str(cell).lower()
+        except Exception:  # a thing that cannot even be printed
+            blind = True
+        if blind:
+            return type(cell).__name__
+    return None
 
 
 def _part(part: Any) -> Any:

@@ -7,7 +7,7 @@ one call draws the noise of all runs; the law, the grid and the sampler are thos
 from __future__ import annotations
 
 import inspect
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass
 from functools import cached_property
 from types import SimpleNamespace
@@ -25,6 +25,7 @@ from ..schema import Table
 from .claims import claims_of
 from .given import check_maker
 from .neighbours import table_for
+from .outputs import unreadable
 
 MakeNoise = Callable[[Bits], Noise]
 _BLOCK = 20_000  # runs at once
@@ -187,14 +188,27 @@ class OfCode:
         return "by place" if needed else "without"
 
     def check_runs(self, one: Any, other: Any) -> None:
-        """Refuse code that runs on neither of two inputs: that is a slip in the code, and nothing to audit."""
-        problem: Exception | None = None
+        """Refuse code that runs on neither of two inputs, and outputs that nobody can read: a slip in the code, of
+        which an audit would see nothing."""
+        problem: BaseException | None = None
+        ran = False
         for data in (one, other):
             try:
-                self._run(data, self.noise(SeededBits(0)))
-                return
-            except Exception as found:
+                output = self._run(data, self.noise(SeededBits(0)))
+            except (Exception, SystemExit) as found:
                 problem = found
+                continue
+            ran = True
+            if inspect.iscoroutine(output):
+                output.close()
+                raise checks.refuse("run", self.kind, "a function that is not async: lambda x: asyncio.run(f(x))")
+            if kind := unreadable(output):
+                raise ArgumentError(
+                    f"run is not allowed: its output holds a {kind}, which cannot be read. "
+                    "Return numbers, texts, arrays, tables, or lists and dicts of them."
+                )
+        if ran:
+            return
         raise ArgumentError(
             f"run is not allowed: it raised {type(problem).__name__} on both inputs of a pair. Give pairs it can take."
         ) from problem
@@ -206,10 +220,12 @@ class OfCode:
     def _one(self, data: Any, noise: Noise) -> Any:
         try:
             return self._run(data, noise)
-        except Exception as problem:
+        except (Exception, SystemExit) as problem:  # a program that ends is seen to end
             return Failed(failed=type(problem).__name__)
 
     def _run(self, data: Any, noise: Noise) -> Any:
         if self._way == "without":
-            return self.run(data)
-        return self.run(data, noise=noise) if self._way == "by name" else self.run(data, noise)
+            output = self.run(data)
+        else:
+            output = self.run(data, noise=noise) if self._way == "by name" else self.run(data, noise)
+        return list(output) if isinstance(output, Iterator) else output  # what is still to come is output, too

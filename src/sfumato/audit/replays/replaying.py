@@ -85,6 +85,7 @@ def replay(
     """
     started = time.perf_counter()
     asked = _asked(pipeline, schema, recorder)
+    checks.flag(awkward, "awkward")
     protects = unit if unit is not None else Unit()
     checks.instance(protects, Unit, "unit", "a Unit, such as Unit() or Unit('user:patient')")
     check_claim(claim)
@@ -92,6 +93,8 @@ def replay(
         raise checks.refuse("form", form, "what makes a table out of raw columns, such as pandas.DataFrame")
     table = None if schema is None or pairs is not None else _only(schema)
     source = bits_of(bits)
+    if table is not None and data is not None:
+        _check_cells(table, data, awkward)
 
     def shaped(columns: Any) -> Any:
         if pairs is not None:
@@ -178,6 +181,18 @@ def _spread(cases: list[Case], most: int | None) -> list[Case]:
     if most is None or len(cases) <= checks.whole(most, "most"):
         return cases
     return [cases[place * len(cases) // most] for place in range(most)]
+
+
+def _check_cells(table: Table, data: Any, awkward: bool) -> None:
+    """Refuse cells that the schema has no place for, without a word of what they are."""
+    columns = columns_given(data)
+    try:
+        typed(table, columns, awkward=awkward)
+    except (TypeError, ValueError):
+        raise ArgumentError(
+            "data is not allowed: a column holds cells of another type than the schema says. Mend the column or the "
+            "schema, or leave data out: rows are then made up from the schema."
+        ) from None
 
 
 def _check_form(shaped: Callable[[Any], Any], form: Any, columns: Any) -> None:
