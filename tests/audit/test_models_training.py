@@ -308,6 +308,19 @@ def test_plots_show_what_is_ruled_out() -> None:
     assert [each.get_width() for each in bars.patches] == [shown().epsilon] * 2
 
 
+def test_a_picture_of_bounds_reads_from_the_top_and_nothing_lies_on_a_claim() -> None:
+    found = [shown(), replace(shown(), way="b", epsilon=0.0), replace(shown(), way="c", epsilon=9.0)]
+    ax = plotting.plot_bounds(found)
+    assert ax.yaxis_inverted() and [each.get_text() for each in ax.get_yticklabels()] == [each.way for each in found]
+    assert [each.get_text() for each in ax.texts] == [f"{each.epsilon:.3g}" for each in found], "0 is told, too"
+    assert found[2].broken and ax.patches[2].get_edgecolor() != ax.patches[0].get_edgecolor()
+    ax.figure.canvas.draw()
+    legend, plot = ax.get_legend().get_window_extent(), ax.get_window_extent()
+    assert legend.y1 <= plot.y0, "the legend lies below"
+    with pytest.raises(ArgumentError, match="ax"):
+        plotting.plot_bounds(found, ax="mine")
+
+
 def test_a_drawing_for_a_page() -> None:
     loud = replace(shown(), way="<script>")
     drawing = plotting.roc_svg(loud)
@@ -315,3 +328,13 @@ def test_a_drawing_for_a_page() -> None:
     data = plotting.roc_data(loud)
     assert data["seen"][-1] == (1.0, 1.0) and data["allowed"][-1] == (1.0, 1.0)
     assert all(0 < each <= 1 for pair in data["seen"] + data["allowed"] for each in pair)
+    for text in (">0.001<", ">1<", "the attack", "ruled out by epsilon = 8", "guessing", "false-positive rate"):
+        assert text in drawing, text
+    assert "0.05" not in plotting.roc_svg(loud, least=0.05), "ticks are decades"
+
+
+@pytest.mark.parametrize(("name", "value"), [("cut", "x"), ("cut", float("nan")), ("curve", 3), ("figures", 3)])
+def test_wrong_arguments_of_a_judgement(name: str, value: Any) -> None:
+    with pytest.raises(ArgumentError, match=f"^{name} = "):
+        judge: Any = models.judged
+        judge([1.0, 2.0, 3.0], [True, False, True], way="x", claim=1, delta=1e-5, **{name: value})

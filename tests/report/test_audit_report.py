@@ -13,6 +13,7 @@ import pytest
 
 from sfumato import bounds
 from sfumato.accounting.tradeoff import tradeoff
+from sfumato.audit.models.outcome import judged
 from sfumato.audit.results import Found, Point, Result
 from sfumato.errors import ArgumentError
 from sfumato.mechanisms import Gaussian, Laplace
@@ -174,6 +175,47 @@ def test_shares(epsilon: float, claim: float, part: float | None) -> None:
 def test_what_is_no_audit_is_refused(audited: Any) -> None:
     with pytest.raises(ArgumentError, match="audited"):
         audit_report(audited)
+
+
+@pytest.mark.parametrize(
+    ("name", "value"),
+    [
+        ("name", 3),
+        ("plan", None),
+        ("plan", "plan.yaml"),
+        ("result", 3),
+        ("result", {"broken": False}),
+        ("verified", "holds"),
+        ("models", 3),
+        ("models", "one_run"),
+        ("models", [3]),
+    ],
+)
+def test_what_was_not_found_by_an_audit_is_refused_by_name(name: str, value: Any) -> None:
+    with pytest.raises(ArgumentError, match=f"^{name} = "):
+        Audited(**{"name": "ages", "plan": LAPLACE, name: value})
+
+
+def test_an_audit_of_a_training_is_put_into_a_report_as_it_is() -> None:
+    """`Audited(models=[audit.models.one_run(...)])` was an error of Python's own."""
+    found = judged(
+        np.linspace(-1, 1, 40), np.arange(40) >= 20, way="odd records", claim=8.0, delta=1e-5, confidence=0.95
+    )
+    report = audit_report([Audited(name="digits", plan=GAUSSIAN, models=[found])])
+    document(report)
+    (told,) = report.as_dict()["plans"]
+    assert told["models"][0]["title"] == "Audit of a training: odd records" and told["models"][0]["bound"]
+    shown = page(report)
+    for text in ("Audit of a training: odd records", "the attack", "guessing", "the most that the claim allows"):
+        assert text in shown.text, text
+
+
+def test_a_first_look_says_where_the_claim_was_and_that_nothing_was_shown() -> None:
+    """The claim at the worst delta stood beside the price at another, without a word."""
+    shown = page(audit_report([Audited(name="ages", plan=GAUSSIAN, result=result(GAUSSIAN, delta=1e-9, claim=1.5))]))
+    assert "claimed there" in shown.text and "1e-9" in shown.text and "nothing yet" not in shown.text
+    nothing = page(audit_report([Audited(name="ages", plan=GAUSSIAN, result=result(GAUSSIAN, epsilon=0.0))]))
+    assert "nothing yet" in nothing.text
 
 
 def points(*rows: tuple[float, float, float]) -> list[dict[str, float]]:

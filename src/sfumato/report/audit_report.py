@@ -14,6 +14,7 @@ from typing import Any, Literal
 import numpy as np
 
 from .. import checks
+from ..accounting.tradeoff import tradeoff
 from ..errors import SfumatoError
 from ..plan import Plan, price_text
 from . import proof, words
@@ -39,7 +40,7 @@ class Audited:
     result    what `audit.check` found; None where it could not run, and `problem` says why
     verified  what `audit.verify` found, or None; `unverified` then says why
     promises  checks of `audit.check_plan` by name, each with its figure; one that broke is named in `broken_promise`
-    models    what audits of trained models found, each as a mapping for the page
+    models    what audits of trained models found: each a ModelAudit, or what `model_part` made of one
     """
 
     name: str
@@ -52,6 +53,22 @@ class Audited:
     broken_promise: str | None = None
     models: Sequence[Mapping[str, Any]] = ()
     notes: Sequence[str] = field(default_factory=tuple)
+
+    def __post_init__(self) -> None:
+        checks.instance(self.name, str, "name", "a text")
+        checks.instance(self.plan, Plan, "plan", "the plan that was audited")
+        _check_found("result", self.result, "curve", "what audit.check(plan) gave")
+        _check_found("verified", self.verified, "outputs", "what audit.verify(plan) gave")
+        if isinstance(self.models, str | Mapping) or not isinstance(self.models, Sequence):
+            raise checks.refuse("models", type(self.models).__name__, "a list of audits of trainings")
+        object.__setattr__(self, "models", tuple(self._drawn(each) for each in self.models))
+
+    def _drawn(self, model: Any) -> Mapping[str, Any]:
+        if isinstance(model, Mapping):
+            return model
+        if not hasattr(model, "facts") or not hasattr(model, "points"):
+            raise checks.refuse("models", type(model).__name__, "audits such as audit.models.one_run(plan, data) gives")
+        return model_part(model, tradeoff(self.plan.event), title=f"Audit of a training: {model.way}")
 
     @property
     def hash(self) -> str | None:
@@ -177,7 +194,12 @@ def _verified(verified: Any) -> dict[str, Any]:
     }
 
 
-def model_part(found: Any, curve: Callable[[Any], Any] | None = None) -> dict[str, Any]:
+def _check_found(name: str, found: Any, has: str, allowed: str) -> None:
+    if found is not None and not (hasattr(found, "broken") and hasattr(found, has)):
+        raise checks.refuse(name, type(found).__name__, f"{allowed}, or leave it out")
+
+
+def model_part(found: Any, curve: Callable[[Any], Any] | None = None, *, title: str | None = None) -> dict[str, Any]:
     """What a report says of a `models.ModelAudit`, as a JSON value.
 
     curve  the claimed trade-off: the least rate of false negatives at a rate of false positives
@@ -185,7 +207,7 @@ def model_part(found: Any, curve: Callable[[Any], Any] | None = None) -> dict[st
     rates = np.geomspace(_LEAST_RATE, 1, 60)
     bound = [] if curve is None else [[float(x), float(1 - y)] for x, y in zip(rates, curve(rates), strict=True)]
     return {
-        "title": f"One training with {found.canaries:,} canaries",
+        "title": title or f"One training with {found.canaries:,} canaries",
         "broken": bool(found.broken),
         "epsilon": number(found.epsilon),
         "claim": number(found.claim),

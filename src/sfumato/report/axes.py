@@ -5,12 +5,15 @@ from __future__ import annotations
 from importlib import import_module
 from typing import Any
 
+from .. import checks
 from ..errors import SfumatoError
 
 
 def axes(ax: Any = None) -> Any:
     """The axes given, or new ones."""
     if ax is not None:
+        if not callable(getattr(ax, "plot", None)):
+            raise checks.refuse("ax", ax, "axes of matplotlib, or leave it out")
         return ax
     try:
         pyplot = import_module("matplotlib.pyplot")

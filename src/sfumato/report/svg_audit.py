@@ -19,7 +19,7 @@ _ALONE = (
     "<style>.sfumato-alone text{font:11.5px sans-serif;fill:#5b6773}.sfumato-alone .grid{stroke:#e2e6ea}"
     ".sfumato-alone .limit{stroke:#b3261e;stroke-width:1.6;fill:none}"
     ".sfumato-alone .gauge{stroke:#1f6f78;stroke-width:2.2;fill:none}.sfumato-alone .dot{fill:#1f6f78}"
-    ".sfumato-alone .over{fill:#b3261e}</style>"
+    ".sfumato-alone .over{fill:#b3261e}.sfumato-alone .chance{stroke:#8a95a0;stroke-dasharray:3 4}</style>"
 )
 
 Scale = Callable[[float], float]
@@ -90,7 +90,7 @@ def rates(points: Sequence[Sequence[float]], bound: Sequence[Sequence[float]] = 
     parts.append(_below((_LEFT + _SQUARE - _RIGHT) / 2, "false positives", 14, tall=_SQUARE))
     parts.append(f'<text class="tick" x="{_LEFT:g}" y="{_TOP - 3:g}">true positives</text>')
     chance = [(x(10.0**each), y(10.0**each)) for each in (math.log10(_LOWEST), 0.0)]
-    parts.append(_path("grid", chance, "guessing"))
+    parts.append(_path("chance", chance, "guessing"))
     if bound:
         parts.append(_path("limit", [(x(fpr), y(tpr)) for fpr, tpr in sorted(map(tuple, bound))], "the claim"))
     parts.append(_path("gauge g0", [(x(fpr), y(tpr)) for fpr, tpr in sorted(map(tuple, points))], "the attack"))

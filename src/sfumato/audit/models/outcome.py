@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
 from functools import cached_property
@@ -119,6 +120,12 @@ def judged(
     delta = one_run_bound.checked_delta(delta)
     if isinstance(claim, bool) or not isinstance(claim, int | float) or not claim >= 0:
         raise checks.refuse("claim", claim, "the epsilon that is claimed, a number from 0 on")
+    if cut is not None and (isinstance(cut, bool) or not isinstance(cut, int | float) or not math.isfinite(cut)):
+        raise checks.refuse("cut", cut, "a score, such as 0 for log-likelihood ratios, or leave it out")
+    if curve is not None and not callable(curve):
+        raise checks.refuse("curve", curve, "a trade-off curve, such as tradeoff(plan.event) of sfumato.accounting")
+    if figures is not None and not isinstance(figures, Mapping):
+        raise checks.refuse("figures", type(figures).__name__, "numbers by name, or leave it out")
     numbers = canaries.numbers_of(guesses, len(inside))
     share = _share(one_run_bound.checked_confidence(confidence), len(numbers))
     found = tuple(canaries.counted(values, inside, number, cut=cut) for number in numbers)

@@ -54,7 +54,7 @@ def plot_roc(audit: ModelAudit, *, ax: Any = None, label: str | None = None, lea
     ax.fill_between(at, most, 1.0, alpha=0.2, color="grey", label=f"ruled out by epsilon = {audit.claim:.3g}")
     if data["seen"]:
         ax.plot(*zip(*data["seen"], strict=True), label=label or audit.way)
-    ax.plot([least, 1], [least, 1], linestyle=":", color="grey", label="_guessing")
+    ax.plot([least, 1], [least, 1], linestyle=":", color="grey", label="guessing")
     ax.set_xscale("log")
     ax.set_yscale("log")
     ax.set_xlim(least, 1)
@@ -74,13 +74,22 @@ def plot_bounds(audits: Iterable[ModelAudit], *, ax: Any = None) -> Any:
         raise checks.refuse("audits", type(given).__name__, "a list of audits, such as audit.models.one_run gives")
     ax = axes(ax)
     places = np.arange(len(found))
-    ax.barh(places, [each.epsilon for each in found], label="proven at least")
-    ax.scatter([each.claim for each in found], places, marker="|", s=400, color="grey", label="claimed")
+    bars = ax.barh(places, [each.epsilon for each in found], height=0.5, label="proven at least")
+    ax.bar_label(bars, [f"{each.epsilon:.3g}" for each in found], padding=3)  # 0 would be no bar at all
+    for bar, each in zip(bars, found, strict=True):
+        if each.broken:
+            bar.set(edgecolor="#b3261e", linewidth=2.0)
+    known = [(each.claim, place) for place, each in enumerate(found) if math.isfinite(each.claim)]
+    if known:
+        ends = [(place - 0.35, place + 0.35) for _, place in known]
+        ax.vlines([claim for claim, _ in known], *zip(*ends, strict=True), color="#b3261e", label="claimed")
     ax.set_yticks(places, [each.way for each in found], parse_math=False)
+    ax.invert_yaxis()  # in the order of the list, from the top
     ax.set_xlim(left=0)
+    ax.margins(x=0.1)
     ax.set_xlabel("epsilon")
     ax.set_title("What was proven of what is claimed")
-    ax.legend()
+    ax.legend(loc="upper center", bbox_to_anchor=(0.5, -0.14), ncols=2, frameon=False)  # below: it would lie on a claim
     return ax
 
 
@@ -94,20 +103,43 @@ def roc_svg(audit: ModelAudit, *, least: float = _LEAST) -> str:
 
     outline = " ".join(at(each) for each in [*data["allowed"], (1.0, 1.0), (least, 1.0)])
     seen = " ".join(at(each) for each in data["seen"])
+    decades = [10.0**power for power in range(math.ceil(math.log10(least) - 1e-9), 1)]
+    ticks = "".join(_tick(at((each, least)), each, down=True) + _tick(at((least, each)), each) for each in decades)
     words = html.escape(f"{audit.way}: epsilon at least {audit.epsilon:.3g}, claimed {audit.claim:.3g}")
-    quiet = 'fill="currentColor" font-size="11"'
+    quiet, colour = 'fill="currentColor" font-size="11"', "#d64545" if audit.broken else "#d9822b"
     middle = _MARGIN + (_WIDE - _MARGIN) / 2
     return (
         f'<svg viewBox="0 0 {_WIDE:g} {_TALL:g}" width="{_WIDE:g}" height="{_TALL:g}" role="img" aria-label="{words}">'
         f'<polygon points="{outline}" fill="currentColor" fill-opacity=".12"/>'
         f'<polyline points="{at((least, least))} {at((1.0, 1.0))}" fill="none" stroke="currentColor" '
         f'stroke-opacity=".4" stroke-dasharray="2 3"/>'
-        f'<polyline points="{seen}" fill="none" stroke="{"#d64545" if audit.broken else "#d9822b"}" '
-        f'stroke-width="1.6"/>'
-        f'<text {quiet} x="{middle:g}" y="{_TALL - 8:g}" text-anchor="middle">'
-        f"false-positive rate, {least:g} to 1</text>"
-        f'<text {quiet} transform="translate(14 {_TALL / 2:g}) rotate(-90)" text-anchor="middle">'
-        f"true-positive rate</text></svg>"
+        f'<polyline points="{seen}" fill="none" stroke="{colour}" stroke-width="1.6"/>'
+        f'{ticks}<text {quiet} x="{middle:g}" y="{_TALL - 6:g}" text-anchor="middle">false-positive rate</text>'
+        f'<text {quiet} transform="translate(10 {(_TALL - _MARGIN) / 2:g}) rotate(-90)" text-anchor="middle">'
+        f"true-positive rate</text>{_legend(audit, colour)}</svg>"
+    )
+
+
+def _tick(point: str, rate: float, *, down: bool = False) -> str:
+    x, y = map(float, point.split(","))
+    x, y, anchor = (x, y + 13, "middle") if down else (x - 5, y + 4, "end")
+    name = f"{rate:g}".replace("e-0", "e-")
+    return f'<text fill="currentColor" font-size="10" x="{x:.1f}" y="{y:.1f}" text-anchor="{anchor}">{name}</text>'
+
+
+def _legend(audit: ModelAudit, colour: str) -> str:
+    """What is what, in the corner that no attack worth drawing comes to: many false positives, few true ones."""
+    x, y = _WIDE - 168, _TALL - _MARGIN - 44
+    keys = (
+        f'<line x1="{x:g}" x2="{x + 18:g}" y1="{y - 4:g}" y2="{y - 4:g}" stroke="{colour}" stroke-width="1.6"/>',
+        f'<rect x="{x:g}" y="{y + 7:g}" width="18" height="9" fill="currentColor" fill-opacity=".2"/>',
+        f'<line x1="{x:g}" x2="{x + 18:g}" y1="{y + 28:g}" y2="{y + 28:g}" stroke="currentColor" '
+        f'stroke-opacity=".4" stroke-dasharray="2 3"/>',
+    )
+    names = ("the attack", f"ruled out by epsilon = {audit.claim:.3g}", "guessing")
+    return "".join(
+        f'{key}<text fill="currentColor" font-size="10" x="{x + 24:g}" y="{y + 16 * place:g}">{name}</text>'
+        for place, (key, name) in enumerate(zip(keys, names, strict=True))
     )
 
 

@@ -37,8 +37,12 @@ def audited_training(
     how["progress"](0.0, "a training with canaries")
     try:
         models = [_canaries(plan, how)]
-    except ArgumentError as problem:  # canaries are records, and this unit is no record
-        models, notes = [], [f"No canaries: {problem}"]
+    except ArgumentError as problem:
+        if plan.unit.column is None:
+            notes.append(f"No canaries: {problem}")
+        else:
+            notes.append(f"No canaries: a canary is one record, and this training hides {plan.unit}.")
+        models = []
     began = time.monotonic()
     result = None
     with_runs = effort.get("runs") or _affordable(step, 60 * effort["minutes"])

@@ -212,6 +212,8 @@ def _details(console: Console, each: AuditedPart) -> None:
     lines: list[tuple[str, Any]] = [("price", each.price), ("hides", each.hides)]
     shown = each.shown
     if shown is not None:
+        if shown.epsilon == 0:
+            lines.append(("shown", "nothing yet: so few runs do not tell these apart. --minutes or --runs show more"))
         lines += [("pair", shown.pair), ("event", shown.event)]
         if shown.counts:
             lines.append(("counts", " against ".join(f"{each.hits:,} of {each.runs:,}" for each in shown.counts)))
