@@ -117,6 +117,15 @@ def test_the_screen_says_what_was_proven_and_what_that_proves(project: Path, che
     assert "NOT ALL HELD" not in ran.out
 
 
+def test_a_look_that_shows_nothing_says_so_and_what_is_known_exactly_is_told(project: Path, checks: Checks) -> None:
+    ran = sfumato("audit", "plan.yaml", at=project)
+    assert "nothing by samples yet" not in ran.out
+    exactly = Found("exact loss", 0.4, 0.4, 1e-6, "the exact delta at epsilon = 0.4 is 1e-06", False)
+    checks.find = lambda plan: result(plan, 0.0, found=(exactly,))
+    ran = sfumato("audit", "plan.yaml", at=project)
+    assert ran.code == 0 and "nothing by samples yet" in ran.out and "exactly  the exact delta" in ran.out
+
+
 def test_the_bar_names_the_plan_and_the_phase(project: Path, checks: Checks, monkeypatch: pytest.MonkeyPatch) -> None:
     held = io.StringIO()
     console = Screen(file=held, force_terminal=True, color_system=None, width=120)
@@ -226,6 +235,9 @@ def test_no_report_goes_over_what_the_project_lives_by(tmp_path: Path, checks: C
         (("--reproduce", "kept.json", "--minutes", "1"), 2, "--minutes is for an audit"),
         (("--reproduce", "kept.json", "--verify"), 2, "--verify is for an audit"),
         (("kept/by_ward-1a2b3c4d.json",), 2, "--reproduce kept/by_ward-1a2b3c4d.json"),
+        (("data/visits.csv",), 2, "plans stand in YAML"),
+        (("queries/by_ward.sql",), 2, "plans stand in YAML"),
+        (("nowhere/plan.yaml",), 3, "docs/project-file.md"),
     ],
     ids=lambda value: "-".join(value) if isinstance(value, tuple) else None,
 )

@@ -8,10 +8,11 @@ from typing import Any
 
 import pytest
 
-from sfumato import audit
+from sfumato import Unit, audit, bounds
 from sfumato.audit import models
 from sfumato.cli.work import audit_training
 from sfumato.errors import ArgumentError
+from sfumato.mechanisms import Laplace
 from tests.cli.clinic import YAML, make_clinic
 from tests.cli.counting_house import refused, told
 from tests.cli.front import sfumato
@@ -97,6 +98,23 @@ def test_where_canaries_do_not_fit_a_step_is_sampled(clinic: Path, canaries: Can
     canaries.problem = ArgumentError("plan is not allowed: a canary is one record")
     (one,) = told("audit", "sfumato.yaml", at=clinic)["plans"]
     assert one["verdict"] == "within" and "one record" in one["notes"][0] and len(checks.asked) == 1
+
+
+def test_a_training_that_hides_people_says_why_it_has_no_canaries(
+    monkeypatch: pytest.MonkeyPatch, checks: Checks
+) -> None:
+    """The note was an error about a plan that nobody gave."""
+
+    def fails(*_: Any) -> None:
+        raise ArgumentError("plan = 'everything one patient ever contributed' is not allowed")
+
+    monkeypatch.setattr(audit_training, "_canaries", fails)
+    monkeypatch.setattr(audit_training, "_pairs", lambda step: [])
+    step = Laplace(query=bounds.count(Unit("user:patient"), per_unit=2), epsilon=1)
+    plan = SimpleNamespace(unit=step.unit, times=20)
+    how = {"false_alarm": 1e-6, "progress": lambda share, text: None}
+    (note, _) = audit_training.audited_training(plan, step, {"runs": 300}, how)["notes"]
+    assert note.startswith("No canaries: a canary is one record") and "not allowed" not in note
 
 
 def test_a_wrong_training_is_told_by_its_line(clinic: Path) -> None:

@@ -21,12 +21,14 @@ from ...project.training import NAME as TRAINING
 from ...project.training import load_training
 from ...query import Sql
 from ...schema import Schema
+from ..problems import FILE as FILE_CODE
 from ..problems import CommandError, meant
 from .run_state import built
 from .train import code_told
 from .train_plan import plan_of
 
 _LIST = "sfumato-plan"
+_NO_PLANS = (".json", ".csv", ".tsv", ".parquet", ".duckdb", ".sql", ".py", ".html")
 
 
 @dataclass(frozen=True)
@@ -54,11 +56,17 @@ def plans_of(files: Sequence[str], folder: Path | None) -> list[Audit]:
 
 
 def _of_file(file: Path, folder: Path | None) -> list[Audit]:
-    if file.suffix.lower() == ".json":
+    if (ending := file.suffix.lower()) in _NO_PLANS:
+        also = f"; evidence is counted by `--reproduce {file}`" if ending == ".json" else ""
         raise CommandError(
-            f"{file.name} is no plan",
-            "plans stand in YAML",
-            f"give the list, as in `sfumato audit plan.yaml`; evidence is counted by `--reproduce {file}`",
+            f"{file.name} is no plan", "plans stand in YAML", f"give the list, as in `sfumato audit plan.yaml`{also}"
+        )
+    if not file.exists():
+        raise CommandError(
+            f"there is no file {file}",
+            "an audit needs the list of the releases that you plan",
+            "give the path of one, or write it: docs/project-file.md shows how",
+            FILE_CODE,
         )
     written = load(file)
     begins = written.value if isinstance(written.value, dict) else {}

@@ -213,12 +213,13 @@ def _details(console: Console, each: AuditedPart) -> None:
     shown = each.shown
     if shown is not None:
         if shown.epsilon == 0:
-            lines.append(("shown", "nothing yet: so few runs do not tell these apart. --minutes or --runs show more"))
+            lines.append(("shown", "nothing by samples yet: so few runs do not tell these apart. --minutes shows more"))
         lines += [("pair", shown.pair), ("event", shown.event)]
         if shown.counts:
             lines.append(("counts", " against ".join(f"{each.hits:,} of {each.runs:,}" for each in shown.counts)))
         tried = f"{shown.runs:,} on each side; {shown.pairs:,} pairs tried; false alarm {near(shown.false_alarm)}"
         lines.append(("runs", tried))
+        lines += [("exactly", way.words) for way in shown.ways if way.way == "exact loss" and not way.broken]
         lines += [("broken", Text(_told(way), style="red")) for way in shown.ways if way.broken]
     if each.verified is not None:
         lines.append(("exactly", Text(each.verified.words, style="red" if each.verified.broken else "")))
