@@ -289,7 +289,8 @@ def test_a_claim_may_be_a_fraction_and_no_truth_value_is_a_time() -> None:
     assert third >= Fraction(1, 3) and evidence.claims_from(10**30) == {0.0: 1e30}
     for claim in ("1", True, [1], 10**400, Fraction(-1, 2), math.nan):
         _refused(lambda claim=claim: audit.check_mechanism(shifted, [(0, 1)], claim, runs=50), "claims")
-    _refused(lambda: audit.check(plan, minutes=True), "minutes")
+    for minutes in (True, "1", 10**400, Fraction(-1, 2), math.nan, [1]):
+        _refused(lambda minutes=minutes: audit.check(plan, minutes=minutes), "minutes")
 
 
 def test_a_count_takes_pairs_of_any_columns() -> None:

@@ -47,7 +47,7 @@ _ARRAYS = (
 _ODD = {"inf": math.inf, "-inf": -math.inf, "nan": math.nan}
 
 
-def claims_from(given: Mapping[float, float] | float) -> dict[float, float]:
+def claims_from(given: Any) -> dict[float, float]:
     """Claims as {delta: epsilon}; one number is an epsilon at delta = 0."""
     pairs = given.items() if isinstance(given, Mapping) else [(0.0, given)]
     found = {}

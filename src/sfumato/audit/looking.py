@@ -78,16 +78,15 @@ class Look:
         if self._progress is not None:
             self._progress(share, words)
 
-    def plan_effort(self, minutes: float | None, runs: int | None, first: Sequence[Pair]) -> None:
+    def plan_effort(self, minutes: Any, runs: int | None, first: Sequence[Pair]) -> None:
         """How many runs: as many as were asked for, or as the time allows."""
         if runs is not None:
             if minutes is not None:
                 raise ArgumentError("minutes and runs are both given: give one of them.")
             self.runs = checks.whole(runs, "runs", least=20, most=10**9)
             return
-        if minutes is not None and (
-            isinstance(minutes, bool) or not isinstance(minutes, Real) or not 0 < minutes < 1e5
-        ):
+        number = isinstance(minutes, Real) and not isinstance(minutes, bool)
+        if minutes is not None and not (number and 0 < minutes < 1e5):
             raise checks.refuse("minutes", minutes, "a number of minutes above 0")
         seconds = _SECONDS if minutes is None else 60.0 * float(minutes)
         room = int(seconds / (_SHARES * self._cost(first[0])))

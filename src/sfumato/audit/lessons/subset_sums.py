@@ -86,8 +86,8 @@ def lesson() -> Lesson:
         id="R1",
         title="Everybody's bit from many counts",
         source="Dinur and Nissim 2003",
-        story=f"A service answers how many of any {PEOPLE} people that you name have a condition. It never names one, "
-        "and it blurs each answer a little.",
+        story=f"{PEOPLE} people are in a file, and a service answers how many of any group that you name have a "
+        "condition. It never names one, and it blurs each answer a little.",
         without=without,
         moral="Noise per question is not privacy: what counts is the noise of all questions together. That is why "
         "there is one budget, and one ledger that adds up.",
