@@ -13,8 +13,10 @@ import numpy as np
 import pytest
 
 from sfumato import Schema, Unit, audit, bounds, events, schema
-from sfumato.audit import Recorder, evidence
+from sfumato.audit import Recorder, attacks, evidence, power
+from sfumato.audit.counting import epsilon_lower_bound
 from sfumato.audit.given import bits_of, noise_of, table_pair
+from sfumato.audit.lessons import LESSONS
 from sfumato.audit.neighbours import table_for
 from sfumato.audit.subjects import OfCode
 from sfumato.errors import ArgumentError, PlanError
@@ -315,3 +317,34 @@ def test_damage_anywhere_in_evidence_is_told_as_such(saved: Path, damage: dict[s
     """It used to be told as claims that nobody had given, or as a release that failed after its charge."""
     data = json.loads(saved.read_text(encoding="utf-8")) | damage
     _refused(lambda: audit.reproduce(data, runs=50), "source is not allowed: the file is damaged")
+
+
+# Small tools that the pages show
+
+
+@pytest.mark.parametrize(
+    ("counts", "more", "name"),
+    [
+        ((5, 3, 0, 10), {}, "hits"),
+        ((-1, 10, 0, 10), {}, "hits"),
+        (("5", 10, 0, 10), {}, "hits"),
+        ((5, 10, None, 10), {}, "other_hits"),
+        ((5, 10, 0, 0), {}, "other_trials"),
+        ((5, 10, 0, 10), {"delta": -0.1}, "delta"),
+        ((5, 10, 0, 10), {"confidence": 95}, "confidence"),
+    ],
+)
+def test_counts_that_are_none_bound_nothing(counts: Any, more: dict[str, Any], name: str) -> None:
+    """More hits than trials gave a bound that is no number, and a delta below 0 one that is too high."""
+    _refused(lambda: epsilon_lower_bound(*counts, **more), name)
+
+
+def test_names_and_rounds_that_are_none() -> None:
+    census = LESSONS["census"]()
+    for rounds in (0, -1, "3", None, 2.5):
+        _refused(lambda rounds=rounds: census.play(rounds), "rounds")
+    wrong: Any = ["Q5"]
+    for id in ("q55", None, wrong):
+        with pytest.raises(attacks.CouldNotRunError, match="there is no attack"):
+            attacks.attack(id)
+    _refused(lambda: power.caught("Laplacee", SeededBits(1)), "name")

@@ -56,14 +56,24 @@ def epsilon_lower_bound(
     where that shows nothing. The true epsilon is below it with chance at most 1 - confidence."""
     for name, seen, runs in (("hits", hits, trials), ("other_hits", other_hits, other_trials)):
         checks.whole(seen, name, least=0, most=checks.whole(runs, name.replace("hits", "trials")))
-    if isinstance(delta, bool) or not isinstance(delta, int | float) or not 0 <= delta < 1:
-        raise checks.refuse("delta", delta, "a number from 0 to below 1, such as 1e-5")
-    if isinstance(confidence, bool) or not isinstance(confidence, int | float) or not 0 < confidence < 1:
-        raise checks.refuse("confidence", confidence, "a number between 0 and 1, such as 0.95")
-    alpha = (1 - confidence) / 2
+    delta, alpha = checked_delta(delta), (1 - checked_confidence(confidence)) / 2
     return float(shown(at_least(hits, trials, alpha), at_most(other_hits, other_trials, alpha), delta))
 
 
 def shown(low: Any, high: Any, delta: float) -> Floats:
     """The epsilon that P(E) >= low and P'(E) <= high prove at delta."""
     return np.asarray(np.maximum(np.log(np.maximum(low - delta, 1e-300) / np.maximum(high, 1e-300)), 0.0))
+
+
+def checked_confidence(confidence: float) -> float:
+    """Refuse a confidence that is none."""
+    if not isinstance(confidence, int | float) or isinstance(confidence, bool) or not 0 < confidence < 1:
+        raise checks.refuse("confidence", confidence, "a number between 0 and 1, such as 0.95")
+    return float(confidence)
+
+
+def checked_delta(delta: float) -> float:
+    """Refuse a delta that is none: below 0 it would prove more than there is."""
+    if not isinstance(delta, int | float) or isinstance(delta, bool) or not 0 <= delta < 1:
+        raise checks.refuse("delta", delta, "a number from 0 to below 1, such as 1e-5")
+    return float(delta)

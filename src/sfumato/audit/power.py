@@ -23,6 +23,7 @@ from typing import Any
 import numpy as np
 from scipy import stats
 
+from .. import checks
 from ..noise import Bits, Noise
 from ..plan import Plan
 from . import moved, neighbours, strongest
@@ -178,6 +179,7 @@ class Caught:
 
 def caught(name: str, bits: Bits, *, mutant: bool = True) -> Caught:
     """Audit a plan at its telling parameters, with half its noise or, as a control, with all of it."""
+    checks.one_of(name, "name", tuple(STRONGEST))
     setting = STRONGEST[name]
     plan = setting.make()
     noise: Callable[[Bits], Noise] = Scaled if mutant else Noise

@@ -26,6 +26,7 @@ CONTROLS: dict[str, Callable[[], Verdict]] = {each.id: each.on_planted_bug for e
 def attack(id: str, *, control: bool = False, quick: bool = False) -> Verdict:
     """Run one attack on the library, or on its planted bug; `quick` takes less effort on the library."""
     table = CONTROLS if control else _QUICK if quick else ATTACKS
-    if id not in table:
-        raise CouldNotRunError(f"there is no attack {id!r}; there are {', '.join(table)}.")
+    if not isinstance(id, str) or id not in table:
+        named = repr(id)[:20] if isinstance(id, str) else f"of type {type(id).__name__}"
+        raise CouldNotRunError(f"there is no attack {named}; there are {', '.join(table)}.")
     return table[id]()

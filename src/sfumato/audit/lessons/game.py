@@ -14,6 +14,7 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from typing import Any
 
+from ... import checks
 from ...accounting.filters import Budget
 from ...curator import Curator
 from ...ledger.memory import MemoryLedger
@@ -47,6 +48,7 @@ class Score:
 
 def play(published: Callable[[bool], Any], guess: Callable[[Any], bool], rounds: int) -> Score:
     """So many rounds: a coin is tossed, everything is published anew, the attacker guesses how it fell."""
+    checks.whole(rounds, "rounds")
     coins = Noise(SecureBits()).integers(2, rounds).astype(bool).tolist()
     return Score(rounds, sum(guess(published(coin)) == coin for coin in coins))
 

@@ -33,10 +33,10 @@ from ...learn.live import Loss, Model
 from ...learn.plan import SGD
 from ...learn.stepping import Stepper
 from ...noise import Noise
+from ..counting import checked_confidence
 from ..given import noise_of
 from . import canaries as coins_of
 from . import two_sided, watching
-from .one_run_bound import checked_confidence
 from .outcome import ModelAudit, judged
 from .watching import Columns, Step, Steps
 

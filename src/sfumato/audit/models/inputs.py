@@ -23,10 +23,10 @@ from ...learn.datasets import Encoded
 from ...learn.plan import SGD
 from ...learn.stepping import Stepper
 from ...noise import Noise
+from ..counting import checked_confidence
 from ..given import noise_of
 from . import canaries as coins_of
 from . import watching
-from .one_run_bound import checked_confidence
 from .outcome import ModelAudit, judged
 from .watching import Columns, Steps
 

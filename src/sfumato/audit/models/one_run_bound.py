@@ -23,6 +23,7 @@ import numpy as np
 from scipy import special
 
 from ... import checks
+from ..counting import checked_confidence, checked_delta
 
 _UP, _HAIR = 1 + 1e-9, 1e-15  # cover the rounding of binomial terms: some ulps of ln(r!), 2e-9 at a million guesses
 _HALVINGS = 42  # down to 1e-12
@@ -83,20 +84,6 @@ def most_shown(guesses: int, *, confidence: float = 0.95) -> float:
     return epsilon_at_least(guesses, guesses, guesses, confidence=confidence)
 
 
-def checked_confidence(confidence: float) -> float:
-    """Refuse a confidence that is none."""
-    if not isinstance(confidence, int | float) or isinstance(confidence, bool) or not 0 < confidence < 1:
-        raise checks.refuse("confidence", confidence, "a number between 0 and 1, such as 0.95")
-    return float(confidence)
-
-
-def checked_delta(delta: float) -> float:
-    """Refuse a delta that is none: below 0 it would prove more than there is."""
-    if not isinstance(delta, int | float) or isinstance(delta, bool) or not 0 <= delta < 1:
-        raise checks.refuse("delta", delta, "a number from 0 to below 1, such as 1e-5")
-    return float(delta)
-
-
 def checked_counts(canaries: int, guesses: int, correct: int) -> None:
     """Refuse more guesses than canaries, and more right ones than guesses."""
     checks.whole(canaries, "canaries")
@@ -104,7 +91,4 @@ def checked_counts(canaries: int, guesses: int, correct: int) -> None:
     checks.whole(correct, "correct", least=0, most=guesses)
 
 
-__all__ = [
-    "chance_at_most", "checked_confidence", "checked_counts", "checked_delta", "epsilon_at_least", "least_epsilon",
-    "most_shown",
-]  # fmt: skip
+__all__ = ["chance_at_most", "checked_counts", "epsilon_at_least", "least_epsilon", "most_shown"]

@@ -42,7 +42,8 @@ from scipy import special
 
 from ...accounting import gdp
 from ...accounting.tradeoff import GaussianCurve, Tradeoff
-from .one_run_bound import checked_confidence, checked_counts
+from ..counting import checked_confidence
+from .one_run_bound import checked_counts
 
 Floats = NDArray[np.float64]
 _DOWN = 1 - 1e-15  # a product and a sum of two are each off by less than half of it

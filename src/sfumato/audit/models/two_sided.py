@@ -22,9 +22,8 @@ from numpy.typing import NDArray
 from scipy import special
 
 from ... import checks
-from ..counting import at_least, at_most, shown
+from ..counting import at_least, at_most, checked_confidence, checked_delta, shown
 from . import canaries
-from .one_run_bound import checked_confidence, checked_delta
 
 Floats = NDArray[np.float64]
 _CUTS = 500
