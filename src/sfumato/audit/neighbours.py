@@ -202,13 +202,24 @@ def extreme_people(plan: Plan[Any], table: Table) -> list[Person]:
         people += [(row,) * many for row in rows[:3]]
         people.append(tuple(rows[i % len(rows)] for i in range(max(many, len(rows)))))
         people.append((rows[0], rows[-1]))
+        keyed = [name for name in cells if table.column(name).type == "key"]
+        if keyed:  # more different keys than count
+            people.append(tuple({**rows[0], **dict.fromkeys(keyed, f"key {i}")} for i in range(many)))
     return people
 
 
 def too_many(plan: Plan[Any]) -> int:
-    """More rows of one unit than count."""
+    """More rows of one unit than count, by the limits of its queries and its own."""
     usual = _OF_A_QUERY if plan.opens == "engine" else 1
-    return min(max(map(_per_unit, queries(plan)), default=usual) + 3, _MOST_ROWS)
+    return min(max([*map(_per_unit, queries(plan)), *_own_limits(plan)], default=usual) + 3, _MOST_ROWS)
+
+
+def _own_limits(plan: Plan[Any]) -> Iterator[int]:
+    """Of plans that read a column themselves, such as quantiles and selections of keys."""
+    if isinstance(own := getattr(plan, "per_unit", None), int):
+        yield own
+    for child in plan.children:
+        yield from _own_limits(child)
 
 
 def _mixtures(cells: dict[str, list[Any]]) -> list[Cells]:

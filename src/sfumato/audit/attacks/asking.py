@@ -8,7 +8,8 @@ from __future__ import annotations
 
 import math
 import traceback
-from collections.abc import Callable, Mapping
+from collections import Counter
+from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -135,13 +136,17 @@ def moved(plan: Any, one: Mapping[str, Any], other: Mapping[str, Any]) -> float:
         places = here.keys() | there.keys()
         gaps = (here.get(place, 0) - there.get(place, 0) for place in places)
         shares.append(length(gaps) / float(design.rows_reach * 2**design.bits))
-    return max(*shares, _beside_noise(plan, one, other))
+    return max(*shares, beside_noise(plan, one, other))
 
 
-def _beside_noise(plan: Any, one: Mapping[str, Any], other: Mapping[str, Any]) -> float:
+def beside_noise(plan: Any, one: Mapping[str, Any], other: Mapping[str, Any], design: Any = None) -> float:
     """The same in units of the noise that is really drawn, for all numbers together, beside what the event is sold at:
-    shares of the budget that add up to more than the whole show here. (Trees of quantiles apart.)"""
-    design, event = plan.fixed, plan.event
+    shares of the budget that add up to more than the whole show here. Whatever a change of the plan's unit is: groups
+    and replaced units have no other measure.
+
+    design  of another plan for the same questions under the same limits, in the place of the plan's own
+    """
+    design, event = design or plan.fixed, plan.event
     noise: Any = event.events[0] if isinstance(event, events.Sequence) else event
     named = [("numbers", each) for each in (*design.sums, *([design.votes.coordinate] if design.votes else []))]
     named += [("distinct", design.distinct(name)) for name in design.questions.distinct]
@@ -151,9 +156,25 @@ def _beside_noise(plan: Any, one: Mapping[str, Any], other: Mapping[str, Any]) -
         width = math.ldexp(law.spread, each.exponent - each.bits)
         sizes = [abs(gap) / width for gap in _apart(one, other, part, each.measure.name)]
         parts += [size**2 for size in sizes] if isinstance(noise, events.Gaussian) else sizes
+    for name, here, there in zip(
+        (*design.questions.ranked, *design.questions.binned), one["leaves"], other["leaves"], strict=True
+    ):
+        width = design.law(design.counted(name)).spread
+        sizes = [abs(gap) / width for gap in _at_all_levels(design, name, here, there)]
+        parts += [size**2 for size in sizes] if isinstance(noise, events.Gaussian) else sizes
     if isinstance(noise, events.Gaussian):
         return math.sqrt(math.fsum(parts)) * float(noise.multiplier)
     return math.fsum(parts) / float(noise.epsilon)
+
+
+def _at_all_levels(design: Any, name: str, here: Mapping[Any, int], there: Mapping[Any, int]) -> Iterator[int]:
+    """How far the nodes of a tree move, at each of its levels, in steps; of a histogram, how far its bins do."""
+    ranked = design.questions.ranked
+    for stride in ranked[name].leaves.strides if name in ranked else (1,):
+        gaps: Counter[Any] = Counter()
+        for place in here.keys() | there.keys():
+            gaps[*place[:-1], int(place[-1]) // stride] += here.get(place, 0) - there.get(place, 0)
+        yield from gaps.values()
 
 
 def _apart(one: Mapping[str, Any], other: Mapping[str, Any], part: str, name: str) -> list[float]:

@@ -4,114 +4,42 @@ Every accountant here is held to the same numbers, which share no code with any 
 written down as two laws of its output (the worst pair of neighbours), its losses are put on a grid, rounded *down*, and
 convolved. Rounding losses down only makes delta smaller, so what comes out is a true lower bound: a price below it is
 wrong, whatever the accountant's proof says. Known curves (Gaussian, Laplace, the sampled Gaussian) are exact.
+
+Accounts are held to the same numbers: they are filled to the brim with releases of one kind (filled.py), and all that
+they took must stay within their budget.
 """
 
 from __future__ import annotations
 
 import math
 from collections.abc import Callable, Iterator, Mapping
-from dataclasses import dataclass
 from fractions import Fraction
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
-from scipy import special, stats
 
 from ... import events
 from ...accounting import approximate, group, price, pure
 from ...errors import SfumatoError
+from . import filled
+from .losses_below import (
+    Law,
+    allocated,
+    best_of,
+    laplace,
+    normal,
+    of_laws,
+    shuffled_counts,
+    stepped,
+    together,
+    two_points,
+)
 from .verdict import Verdict
 
-Floats = NDArray[np.float64]
 Price = Callable[[events.Event, Fraction], float]
 
-_GRID = 2.0**-9  # of losses: rounding down costs the bound at most this much epsilon a part
 _ROUNDING = 1e-7  # of the sums here: far above 64-bit roundoff, far below any fault
 DELTAS = (Fraction(1, 10**6), Fraction(1, 10**4), Fraction(1, 100), Fraction(1, 5))
-
-
-@dataclass(frozen=True)
-class Law:
-    """The privacy loss of one mechanism: masses on the grid from `first` on, and the mass that shows everything."""
-
-    first: int
-    masses: Floats
-    everything: float = 0.0
-
-    def then(self, other: Law) -> Law:
-        """Both, one after the other."""
-        shown = 1 - (1 - self.everything) * (1 - other.everything)
-        return Law(self.first + other.first, np.convolve(self.masses, other.masses), shown)
-
-    def delta(self, epsilon: float) -> float:
-        """E(1 - e^(epsilon - loss))+, the least delta at epsilon."""
-        losses = (self.first + np.arange(self.masses.size)) * _GRID
-        return float(self.everything + np.sum(self.masses * np.maximum(-np.expm1(epsilon - losses), 0.0)))
-
-
-def of_laws(here: Floats, there: Floats) -> Law:
-    """Of two laws on the same finitely many outputs."""
-    seen = here > 0
-    everything = float(here[seen & (there <= 0)].sum())
-    both = seen & (there > 0)
-    places = np.floor(np.log(here[both] / there[both]) / _GRID + 1e-9).astype(np.int64)
-    first = int(places.min(initial=0))
-    masses = np.bincount(places - first, weights=here[both])
-    return Law(first, np.asarray(masses * (1 - 1e-12), dtype=np.float64), everything)
-
-
-def normal(mu: float, rate: float = 1.0, *, forward: bool = True) -> Law:
-    """rate N(mu, 1) + (1 - rate) N(0, 1) against N(0, 1), or back, in intervals: merging outputs only loses.
-
-    Intervals are nodes of a fine mesh; what lies beyond both ends is merged into the outer two.
-    """
-    edges = np.linspace(-9.0, mu + 9.0, 6001)
-    plain = np.diff(np.concatenate([[0.0], special.ndtr(edges), [1.0]]))
-    moved = np.diff(np.concatenate([[0.0], special.ndtr(edges - mu), [1.0]]))
-    mixed = rate * moved + (1 - rate) * plain
-    kept = (mixed > 1e-15) & (plain > 1e-15)  # what is left out is lost, which is the safe side here
-    one, other = (mixed[kept], plain[kept]) if forward else (plain[kept], mixed[kept])
-    return of_laws(one, other)
-
-
-def two_points(epsilon: float, delta: float = 0.0) -> Law:
-    """Randomised response of two answers; with probability delta everything shows."""
-    p = (1 - delta) / (1 + math.exp(-epsilon))
-    low = p * math.exp(-epsilon)
-    return of_laws(np.array([p, low, delta]), np.array([low, p, 0.0]))
-
-
-def laplace(epsilon: float, rate: float = 1.0) -> Law:
-    """Laplace noise of scale 1/epsilon, moved by 1, for a unit that joins with that rate."""
-    edges = np.linspace(-18.0 / epsilon, 1 + 18.0 / epsilon, 6001)
-
-    def cdf(x: Floats) -> Floats:
-        return np.where(x < 0, 0.5 * np.exp(epsilon * np.minimum(x, 0)), 1 - 0.5 * np.exp(-epsilon * np.maximum(x, 0)))
-
-    plain = np.diff(np.concatenate([[0.0], cdf(edges), [1.0]]))
-    moved = np.diff(np.concatenate([[0.0], cdf(edges - 1), [1.0]]))
-    return of_laws(np.maximum(rate * moved + (1 - rate) * plain, 0), np.maximum(plain, 0))
-
-
-def shuffled_counts(epsilon: float, users: int) -> Law:
-    """Who all say "no" by randomised response of two answers, one of whom says "yes": how many reports are "yes"."""
-    truth = 1 / (1 + math.exp(-epsilon))
-    others = stats.binom.pmf(np.arange(users), users - 1, 1 - truth)
-
-    def with_one(yes: float) -> Floats:
-        return np.asarray(np.append(others * (1 - yes), 0.0) + np.append(0.0, others * yes))
-
-    here, there = with_one(truth), with_one(1 - truth)
-    kept = (here > 1e-200) & (there > 1e-200)
-    return of_laws(here[kept], there[kept])
-
-
-def together(*laws: Law) -> Law:
-    made = laws[0]
-    for each in laws[1:]:
-        made = made.then(each)
-    return made
 
 
 def cases() -> Iterator[tuple[str, events.Event, Law]]:
@@ -148,6 +76,60 @@ def cases() -> Iterator[tuple[str, events.Event, Law]]:
             report = events.RandomizedResponse(epsilon=size, categories=2, **replaced)
             shuffled = events.Shuffled(report, users)
             yield f"{users} shuffled, {float(size):g}", shuffled, shuffled_counts(float(size), users)
+    for size in (Fraction(1, 2), Fraction(2)):
+        yield from _selections(size, float(size))
+        yield from _of_more(size, float(size))
+    yield from _on_a_lattice()
+
+
+def _selections(size: Fraction, epsilon: float) -> Iterator[tuple[str, events.Event, Law]]:
+    """Two candidates; and randomised response, which is as bad as pure DP can be."""
+    odds = [1 / (1 + math.exp(-each)) for each in (epsilon - 0.5, -0.5)]  # one candidate's, by softmax
+    drawn = of_laws(*(np.array([p, 1 - p]) for p in odds))
+    chosen = events.Exponential(epsilon=size)
+    yield f"exponential mechanism, {epsilon:g}", chosen, drawn
+    yield f"4 of them, {epsilon:g}", events.Repeat(chosen, 4), together(*[drawn] * 4)
+    flipped = of_laws(*(np.array([p, 1 - p]) for p in (0.5, math.exp(-epsilon) / 2)))
+    flips = events.PermuteAndFlip(epsilon=size)
+    yield f"permute and flip, {epsilon:g}", flips, flipped
+    yield f"4 flips, {epsilon:g}", events.Repeat(flips, 4), together(*[flipped] * 4)
+    said = events.RandomizedResponse(epsilon=size, categories=2, relation="replace")
+    yield f"randomised response, {epsilon:g}", said, two_points(epsilon)
+    yield f"3 people's answers, {epsilon:g}", group.group(said, 3), together(*[two_points(epsilon)] * 3)
+    tried = events.BestOf(events.Pure(epsilon=size), shape=1, stop=Fraction(1, 50))
+    yield f"the best of many tries, {epsilon:g}", tried, best_of(epsilon, 0.02)
+
+
+def _of_more(size: Fraction, epsilon: float) -> Iterator[tuple[str, events.Event, Law]]:
+    """Groups, parts that belong together, samples of a fixed size, and steps of which everybody has one."""
+    several = group.group(events.ZeroConcentrated(rho=size), 3)
+    yield f"rho = {epsilon:g}, for 3", several, normal(3 * math.sqrt(2 * epsilon))
+    slips = Fraction(9, 2000)
+    failing = group.group(events.Approximate(epsilon=size, delta=slips), 2)
+    shown = float(slips) * (1 + math.exp(epsilon))  # an outcome of chance 0, then delta, then e^epsilon delta + delta
+    yield f"may fail, {epsilon:g}, for 2", failing, of_laws(np.array([shown, 1 - shown]), np.array([0.0, 1.0]))
+    noisy, mu = events.Gaussian(multiplier=1 / size), epsilon
+    bundle = events.Bundle((noisy, events.Approximate(epsilon=0, delta=Fraction(1, 200))))
+    yield f"a bundle that may fail, mu = {mu:g}", bundle, together(normal(mu), two_points(0, 0.005))
+    drawn = events.WithoutReplacement(events.Gaussian(multiplier=1 / size, relation="replace"), 10, 40)
+    yield f"10 of 40, mu = {mu:g}", drawn, normal(mu, 0.25)
+    yield f"one of 4 steps, mu = {mu:g}", events.RandomAllocation(noisy, 4), allocated(mu, 4)
+
+
+def _on_a_lattice() -> Iterator[tuple[str, events.Event, Law]]:
+    """Integer noise."""
+    k = np.arange(-200, 201)
+    for shift in (1, 3):
+        normal_noise = stepped(np.exp(-(k**2) / (2 * 9.0)), shift)
+        event: events.Event = events.DiscreteGaussian(variance=9, shift_squared=shift**2)
+        yield f"discrete Gaussian, moved by {shift}", event, normal_noise
+        yield f"4 of those, moved by {shift}", events.Repeat(event, 4), together(*[normal_noise] * 4)
+        if shift == 1:
+            yield "discrete Gaussian, for 3", group.group(event, 3), stepped(np.exp(-(k**2) / (2 * 9.0)), 3)
+        event = events.DiscreteLaplace(epsilon=Fraction(shift, 4), shift=shift)
+        geometric = stepped(np.exp(-np.abs(k) / 4.0), shift)
+        yield f"geometric noise, moved by {shift}", event, geometric
+        yield f"3 of those, moved by {shift}", events.Repeat(event, 3), together(*[geometric] * 3)
 
 
 def by_charge(event: events.Event, delta: Fraction) -> float:
@@ -179,7 +161,7 @@ def classic(event: events.Event, delta: Fraction) -> float:
 
 
 def attack(prices: Mapping[str, Price] = LIBRARY) -> Verdict:
-    """Hold every price to what its event costs at least."""
+    """Hold every price to what its event costs at least, and the library's accounts to their budgets."""
     below, held, nearest = [], 0, 0.0
     for name, event, law in cases():
         for way, priced in prices.items():
@@ -193,12 +175,17 @@ def attack(prices: Mapping[str, Price] = LIBRARY) -> Verdict:
                 nearest = max(nearest, shown)
                 if shown > 1 + _ROUNDING:
                     below.append(f"{name} by {way}: at epsilon {epsilon:.4g} delta is {shown:.3g} times what is said")
+    accounts, overfull = filled.overfull(_ROUNDING) if prices is LIBRARY else (0, [])
     words = (
         f"{len(below)} of {held} prices are below cost: {below[0]}."
         if below
-        else f"None of {held} prices is below what its event costs at least."
+        else f"{len(overfull)} of {accounts} accounts took more than their budget: {overfull[0]}."
+        if overfull
+        else f"None of {held} prices is below what its event costs at least"
+        + (f", and none of {accounts} accounts takes more than its budget." if accounts else ".")
     )
-    return Verdict("A1", bool(below), words, {"prices": held, "below cost": len(below), "nearest": nearest})
+    figures = {"prices": held, "below cost": len(below), "nearest": nearest, "accounts": accounts}
+    return Verdict("A1", bool(below or overfull), words, figures | {"overfull": len(overfull)})
 
 
 def control() -> Verdict:

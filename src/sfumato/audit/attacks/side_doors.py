@@ -2,13 +2,15 @@
 
 The account above pays with the one below. Room that is held is nobody else's, and is drawn once. A part of a list that
 was paid in advance is taken once. A closed account pays nothing, and one whose data failed again and again is locked.
-The stored answer is of the very data that was asked, and the data opens with its own receipts alone.
+The stored answer is of the very data that was asked, and the data opens with its own receipts alone. A copy of the data
+has no budget of its own, a block shows its own rows alone, and guarantees for different units do not add up.
 """
 
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator
 from fractions import Fraction
+from importlib.util import find_spec
 from typing import Any
 
 from ...accounting.filters import Budget
@@ -18,9 +20,9 @@ from ...ledger.ledger import Ledger
 from ...ledger.stores.memory import MemoryStore
 from ...plan import Plan, Receipt
 from ...private import Private
-from ...schema import Schema, real
+from ...schema import Schema, category, real
 from ..mutants import ledgers
-from .ledger.ground import ROW, count
+from .ledger.ground import PATIENT, ROW, count
 from .verdict import Verdict
 
 Kind = Callable[[Any], Ledger]
@@ -153,7 +155,51 @@ def receipts(kind: Kind) -> Iterator[str]:
             pass
 
 
-DOORS = (receipts, above, data_pays, held, listed, closed, locked, answered)
+def copies(kind: Kind) -> Iterator[str]:
+    """Who is in a copy is in the data: whatever its people's accounts are, now or later, they pay for both."""
+    ledger = _opened(kind, a=None)
+    ledger.register("copy", same_as="a", reason="for an attack")
+    _paid(ledger, count(Fraction(1, 4)), data="copy@1")
+    if not ledger.spent("a")[0].spent:
+        yield "a copy has a budget of its own"
+    ledger.open_account("people", Budget(epsilon=1), unit=ROW, reason="for an attack")
+    ledger.register("a", accounts=("people",), reason="for an attack")
+    _paid(ledger, count(Fraction(1, 5)), data="copy@1")
+    if not ledger.spent("people")[0].spent:
+        yield "an account that the data got later does not pay for its copy"
+
+
+def units(kind: Kind) -> Iterator[str]:
+    """An account counts for one unit; what protects another one is charged elsewhere."""
+    ledger = _opened(kind, a=None)
+    ledger.open_account("b", Budget(epsilon=1), unit=PATIENT, reason="for an attack")
+    if _paid(ledger, count(_HALF, PATIENT), "a", data="b@1") is not None:
+        yield "an account for rows pays for what protects patients"
+
+
+def blocks(kind: Kind) -> Iterator[str]:
+    """A release on one block reads its rows: none of another block, and none that is in no block."""
+    columns = {"month": ["jan", "feb", None, "may", "feb"], "x": [1.0] * 5}
+    table = Schema.of(month=category(["jan", "feb"]), x=real(0, 1))
+    private = Private("visits", columns, unit=ROW, schema=table, block="month")
+    for block, right in (("jan", 1), ("feb", 2)):
+        part = private.of_blocks(block)
+        if len(part._opened(part._sources, "rows")) != right:
+            yield "rows of no block, or of another one, are read with a block"
+        if find_spec("duckdb") is None or find_spec("sqlglot") is None:
+            continue
+        from sqlglot import exp
+
+        session = part._opened(part._sources, "engine")
+        try:
+            found = session.run(exp.select("count(*) AS n").from_(exp.to_table(part.table.name, quoted=True)))
+        finally:
+            session.close()
+        if found.column(0).to_pylist() != [right]:
+            yield "SQL reads rows of no block, or of another one, with a block"
+
+
+DOORS = (receipts, above, data_pays, held, listed, closed, locked, answered, copies, units, blocks)
 
 
 def attack(kind: Kind = Ledger) -> Verdict:

@@ -2,7 +2,8 @@
 
 Q4  one user with very many rows in three tables that are joined, a self join, a union of a table with itself, rows
     repeated by subqueries, windows, public tables that fan out, values chosen by row numbers: what one unit moves,
-    before the noise, beside what was declared. (The generator of random queries does the rest.)
+    before the noise, beside what was declared. (The generator of random queries does the rest.) Units that are
+    replaced, groups of them, and queries with an adviser: beside the noise that is drawn.
 Q5  bounds and conditions that come from everybody's rows: refused.
 """
 
@@ -14,12 +15,12 @@ from typing import Any
 import numpy as np
 
 from ...errors import SfumatoError
-from ...query import Limits
+from ...query import Limits, Sql
 from ...schema import Schema, Table, category, flag, key, real, whole
 from ...units import Unit
 from ..made_up import MadeUp
 from ..mutants import queries
-from .asking import LIBRARY, SLACK, Asks, before_noise, moved
+from .asking import LIBRARY, SLACK, Asks, before_noise, beside_noise, moved
 from .verdict import Verdict
 
 USER, ROW = Unit("user:u"), Unit()
@@ -76,6 +77,12 @@ BY_ROW = (
     "SELECT item, COUNT(*) AS n, SUM(x) AS s FROM t JOIN p USING (w) GROUP BY item",
     "SELECT MEDIAN(x) AS m, HISTOGRAM(x, [0, 10, 50]) AS h FROM t JOIN p USING (w)",
     "SELECT HISTOGRAM(x, [0, 10, 50]) AS h FROM t",
+)
+
+OTHERWISE = (
+    "SELECT w, COUNT(*) AS n, COUNT(DISTINCT u) AS k, SUM(x) AS s FROM visits GROUP BY w",
+    "SELECT MEDIAN(x) AS m, HISTOGRAM(x, [-10, 0, 10]) AS h, COUNT(DISTINCT tag) AS k FROM visits",
+    "SELECT SUM(x) AS s FROM visits",
 )
 
 BOUNDS_OF_DATA = (
@@ -153,9 +160,44 @@ def attack(
                 shares[text] = max(shares.get(text, 0.0), share)
     for text in BY_ROW:
         shares[text] = _row(by_row or asks, text)
+    if asks is LIBRARY:
+        for text in OTHERWISE:
+            shares[f"otherwise: {text}"] = _otherwise(asks, text, given)
     worst = max(shares, key=lambda each: shares[each])
     text = f"One unit moves at most {shares[worst]:.9g} of what was declared, by {worst!r}."
     return Verdict("Q4", shares[worst] > SLACK, text, {text[:60]: share for text, share in shares.items()})
+
+
+def _otherwise(asks: Asks, text: str, given: Mapping[str, Mapping[str, list[Any]]]) -> float:
+    """Who is replaced by somebody else, three who go at once, and what the adviser leaves of the budget."""
+    worst = 0.0
+    limits = Limits(rows=3, keys=2, values=2, most_keys=500)
+    gone = without(without(without(given, "0"), "1"), "2")
+    neighbours = {
+        Unit("user:u", change="replace"): tuple(_replaced(given, *who) for who in ((10.0, "a"), (-10.0, "b"))),
+        Unit("user:u", group=3): (given, gone),
+    }
+    for delta in (1e-6, 0):
+        options: dict[str, Any] = {"epsilon": 1} | ({"delta": delta} if delta else {})
+        for unit, tables_ in neighbours.items():
+            plan = asks(text, SCHEMA, unit=unit, limits=limits, **options)
+            worst = max(worst, beside_noise(plan, *(before_noise(plan, each) for each in tables_)))
+        plan, advised = (asks(text, SCHEMA, unit=USER, limits=each, **options) for each in (limits, None))
+        assert isinstance(advised, Sql)
+        left = float(1 - advised.advice)
+        share = beside_noise(
+            plan, before_noise(plan, given), before_noise(plan, without(given, "0")), advised.design(limits)
+        )
+        worst = max(worst, share / (left**0.5 if delta else left))
+    return worst
+
+
+def _replaced(given: Mapping[str, Mapping[str, list[Any]]], x: float, w: str) -> dict[str, dict[str, list[Any]]]:
+    """User 0 is somebody all of whose rows say the same: against somebody else, everything moves one way."""
+    visits = dict(given["visits"])
+    for name, cell in (("x", x), ("w", w), ("tag", f"{w} alone")):
+        visits[name] = [cell if who == "0" else old for who, old in zip(visits["u"], visits[name], strict=True)]
+    return {**{table: dict(columns) for table, columns in given.items()}, "visits": visits}
 
 
 def _row(asks: Asks, text: str) -> float:

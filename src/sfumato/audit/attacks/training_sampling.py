@@ -21,7 +21,7 @@ from ... import events, schema
 from ...accounting import approximate
 from ...errors import SfumatoError
 from ...laws import Integers, Law, RoundedGaussian
-from ...learn.sampling import FREE, Poisson, Sampling
+from ...learn.sampling import FREE, Fixed, Poisson, Sampling
 from ...noise import Noise, SecureBits
 from ...plan import Run
 from ...private import Private
@@ -58,7 +58,7 @@ def attack(sampling: Sampling | None = None, *, batches: int = BATCHES) -> Verdi
         figures[f"sigma {float(sigma):g}, {_STEPS} steps: Poisson epsilon"] = poisson_price(sigma)
         figures[f"sigma {float(sigma):g}, {_STEPS} steps: shuffling costs at least"] = shuffled_at_least(float(sigma))
     if own:
-        problems += _empty()
+        problems += _empty() + _fixed(noise)
         problems += [f"{name} is taken as data" for name, made in loaders().items() if not _refused(made)]
     text = (
         f"Batches are no Poisson samples, and were sold as such: {'; '.join(problems)}."
@@ -165,6 +165,17 @@ def _empty() -> list[str]:
     if len(noise.vectors) != 40 or silent or raw["steps"] != 40:
         return ["a batch that nobody joined is skipped, or gets no noise"]
     return []
+
+
+def _fixed(noise: Noise) -> list[str]:
+    """Batches of a fixed size hold so many different units, and over many batches each of them as often."""
+    drawn = [Fixed(size=20, population=40).draw(40, noise) for _ in range(400)]
+    if any(len(np.unique(slots)) != 20 or len(slots) != 20 for slots in drawn):
+        return ["a batch of a fixed size holds somebody twice, or too few"]
+    joined = np.bincount(np.concatenate(drawn), minlength=40)
+    # A unit joins each batch by a coin of its own chance, 1/2, anew each time.
+    least = min(float(stats.binomtest(int(count), len(drawn), 0.5).pvalue) for count in joined)
+    return ["somebody is in batches of a fixed size too often"] if least < _TAIL else []
 
 
 def loaders() -> dict[str, Callable[[], Any]]:

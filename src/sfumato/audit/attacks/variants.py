@@ -17,7 +17,8 @@ from numpy.typing import NDArray
 
 from ... import bounds, schema
 from ...mechanisms.sparse_vector import SparseVector
-from ...noise import Bits, SecureBits
+from ...noise import Bits, Noise, SecureBits
+from ...plan import Run
 from ...rows import Rows
 from ...schema import Table
 from ...units import Unit
@@ -111,12 +112,25 @@ MUTANTS = (  # each with the inputs that give it away: the fewer are tried, the 
 def attack(targets: Sequence[Variant] = LIBRARY, *, trials: int = TRIALS, bits: Bits | None = None) -> Verdict:
     found = shown(targets, trials=trials, bits=bits)
     broken = [f"{name} by [{given}]" for (name, given), (epsilon, claim) in found.items() if epsilon > claim]
+    broken += unending() if targets is LIBRARY else []
     text = (
         f"Promises are exceeded: {'; '.join(broken)}."
         if broken
         else f"No input proves an epsilon above the promise, with {trials} conversations each."
     )
     return Verdict("V1", bool(broken), text, _figures(found))
+
+
+def unending() -> list[str]:
+    """Conversations as they are released, on questions that all cross: after so many crossings nothing more is told."""
+    rows, found = Rows.read(_TABLE, {"w": ["a"] * 4}, _ADD), []
+    far = ((bounds.count(_ADD), -1000), (bounds.histogram("w", ("a", "b", "c"), _ADD), -1000), (bounds.count(_ADD), 0))
+    for count in (1, 2, 4):
+        plan = SparseVector(epsilon=1, protects=_ADD, threshold=-1000, count=count, questions=far * 3)
+        told = plan._run(rows, Run(Noise(SecureBits())))
+        if sum(int(np.sum(each["above"])) for each in told) > count:
+            found.append(f"{type(plan).__name__} by [questions that all cross], which goes on after {count}")
+    return found
 
 
 def control(targets: Sequence[Variant] = MUTANTS, *, trials: int = TRIALS, bits: Bits | None = None) -> Verdict:

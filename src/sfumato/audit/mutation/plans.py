@@ -1,4 +1,5 @@
-"""Plans beside the shipped ones, of the kinds that faults hide in: values below zero, groups, parts under replace."""
+"""Plans beside the shipped ones, of the kinds that faults hide in: values below zero, groups, parts under replace, many
+keys of one unit, a failure that is caught."""
 
 from __future__ import annotations
 
@@ -9,8 +10,8 @@ from typing import Any
 from ... import bounds
 from ...accounting.filters import Budget
 from ...combine import partition, repeat, reserve, sequence
-from ...errors import BudgetError
-from ...mechanisms import Gaussian, Laplace, QuantileTree, SparseVector, TopK
+from ...errors import BudgetError, DataError
+from ...mechanisms import Gaussian, Laplace, OptimalKeys, QuantileTree, SparseVector, ThresholdKeys, TopK
 from ...plan import Plan
 from ...units import Unit
 
@@ -27,6 +28,14 @@ def _asks_on(run: Any) -> list[float]:
         for _ in range(6):
             found.append(float(run.release(_COUNT)))
     return found
+
+
+def _goes_on(run: Any) -> float:
+    """Takes a failure on the data's side for an answer."""
+    try:
+        return float(run.release(_COUNT))
+    except DataError:
+        return 0.0
 
 
 MORE: dict[str, Callable[[], Plan[Any]]] = {
@@ -47,6 +56,9 @@ MORE: dict[str, Callable[[], Plan[Any]]] = {
     ),
     "a tall tree": lambda: QuantileTree(column="x", lower=0, upper=64, epsilon=1, leaves=64, protects=_ROW),
     "an endless reserve": lambda: reserve(_asks_on, unit=_ROW, budget=Budget(epsilon=2)),
+    "a body that goes on": lambda: reserve(_goes_on, unit=_ROW, budget=Budget(epsilon=2)),
+    "three keys each": lambda: OptimalKeys(column="x", protects=_USER, epsilon=1, delta=0.25, per_unit=3),
+    "keys of a group": lambda: ThresholdKeys(column="x", protects=Unit(group=2), epsilon=4, delta=0.05),
     "questions that move both ways": lambda: SparseVector(
         epsilon=1, protects=_REPLACE, threshold=1, questions=((bounds.histogram("ward", _WARDS, _REPLACE), 1),)
     ),

@@ -7,9 +7,9 @@ from dataclasses import replace
 from fractions import Fraction
 from typing import Any
 
-from ....accounting import approximate, composition, gdp, group, pairs, pure, zcdp
+from ....accounting import approximate, budget, composition, gdp, group, holds, pairs, price, pure, zcdp
 from ....accounting.amplify import shuffle
-from ....events import Poisson, Repeat, Sequence
+from ....events import BestOf, Poisson, Repeat, Sequence, ZeroConcentrated
 from ..mutant import Shelf, attacks, swap, swap_everywhere
 
 FAULTS = Shelf("accountants")
@@ -101,3 +101,44 @@ def dearest_alone() -> None:
         return dearest
 
     swap_everywhere(composition.total, made)
+
+
+@FAULTS.fault("an account has room for noise of half the size", by=attacks("A1"))
+def wide_account() -> None:
+    """Every price is right, and the limit of the sum of Gaussians is not."""
+
+    def made(member: Any) -> Any:
+        def wide(name: str, *given: Any) -> Any:
+            right = member(name, *given)
+            return replace(right, limit=4 * right.limit) if name == "gaussian" else right
+
+        return wide
+
+    swap(budget, "_member", made)
+
+
+@FAULTS.fault("held steps cost sums of plans nothing", by=attacks("A1"))
+def steps_for_nothing() -> None:
+    """These pay for the whole work with its first steps. Here no steps are the first."""
+    swap(holds.HeldSteps, "block", lambda block: lambda self, steps: replace(block(self, steps), first=False))
+
+
+@FAULTS.fault("rho of a group grows with its size, not with the square", by=attacks("A1"))
+def rho_of_a_group() -> None:
+    def made(grouped: Any) -> Any:
+        def linear(event: Any, size: int, together: bool) -> Any:
+            if isinstance(event, ZeroConcentrated):
+                return ZeroConcentrated(rho=size * event.rho, relation=event.relation)
+            return grouped(event, size, together)
+
+        return linear
+
+    swap(group, "_group", made)
+
+
+@FAULTS.fault("the best of many tries at the price of one", by=attacks("A1"))
+def one_try() -> None:
+    def made(epsilon: Any) -> Any:
+        return lambda event, **named: epsilon(event.event if isinstance(event, BestOf) else event, **named)
+
+    swap_everywhere(price.epsilon, made)

@@ -5,6 +5,8 @@ from __future__ import annotations
 from contextlib import nullcontext
 from typing import Any
 
+import numpy as np
+
 from .... import curator, errors, private
 from ....noise import Noise, SecureBits
 from ....plan import Receipt, Run
@@ -92,3 +94,17 @@ def seeds() -> None:
 def _any_bits(self: Any, given: Any, ledger: Any, *, accounts: Any = None, bits: Any = None) -> None:
     self.private, self.ledger, self.accounts = given, ledger, accounts or ()
     self._bits = bits if bits is not None else SecureBits()
+
+
+@FAULTS.fault("rows of no block are read with the first one", by=attacks("B4"))
+def no_block() -> None:
+    """A NULL has the code of the first category."""
+
+    def made(_: Any) -> Any:
+        def codes_alone(self: Any, cells: Any) -> Any:
+            known = self.table.column(self._block).categories
+            return np.array([str(block) in self.blocks for block in known])[cells.values]
+
+        return codes_alone
+
+    swap(private.Private, "_in_blocks", made)

@@ -149,3 +149,19 @@ def read_first() -> None:
 @FAULTS.fault("a spend that is never committed", by=attacks("L3"))
 def half_written() -> None:
     swap(sqlite.SQLiteStore, "_commit", lambda _: lambda self: None)
+
+
+@FAULTS.fault("a copy of the data is charged where it was once", by=attacks("B4"))
+def stale_copies() -> None:
+    """Accounts that the data got after it was copied do not pay for the copy."""
+
+    def made(_: Any) -> Any:
+        def alone(book: Any, name: str) -> Any:
+            said = book.fact("data", name) or tree.DataSet(name=name)
+            own = (name,) if tree.bears_data(book.account(name)) else ()
+            accounts = tuple(dict.fromkeys((*own, *said.accounts)))
+            return tree.DataSet(name=name, accounts=accounts, blocks=said.blocks, same_as=said.same_as)
+
+        return alone
+
+    swap_everywhere(tree.known_data, made)

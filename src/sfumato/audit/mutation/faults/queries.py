@@ -83,3 +83,15 @@ def no_share() -> None:
 @FAULTS.fault("groups come in the order of the engine", by=attacks("Q2", "N3"))
 def engine_order() -> None:
     swap(running, "ordering", lambda _: lambda value: (0, 0))
+
+
+@FAULTS.fault("who is replaced moves sums once", by=attacks("Q4"))
+def one_side() -> None:
+    from ....query import blur
+
+    swap(blur.Blur, "sides", lambda _: lambda self: self.unit.group)
+
+
+@FAULTS.fault("every level of a quantile gets its whole share", by=attacks("Q4"))
+def every_level() -> None:
+    swap(design.Design, "_scale", lambda scale: lambda self, name, reach, levels=1: scale(self, name, reach))

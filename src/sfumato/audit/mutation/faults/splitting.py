@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from typing import Any
 
 from .... import combine, events, plan
+from ....accounting.filters import Filter
 from ....bounds import measured
-from ....mechanisms import mwem, thresholds, top_k
+from ....mechanisms import mwem, optimal_keys, thresholds, top_k
 from ....query import design
 from ..mutant import Shelf, attacks, plans, swap, swap_everywhere, verifies
 
@@ -92,3 +94,36 @@ def every_level() -> None:
 @FAULTS.fault("children of a reserve are not counted", by=plans("an endless reserve"))
 def free_children() -> None:
     swap(plan.Run, "_pay", lambda _: lambda self, child: None)
+
+
+@FAULTS.fault("a body that catches a failure goes on", by=plans("a body that goes on"))
+def caught() -> None:
+    def made(_: Any) -> Any:
+        def run(self: Any, rows: Any, run_: Any) -> Any:
+            return self.body(plan.Run(run_.noise, rows=rows, reserve=Filter.of(self.budget), rehearsal=run_.rehearsal))
+
+        return run
+
+    swap(combine.Reserve, "_run", made)
+
+
+@FAULTS.fault("crossings are not counted from question to question", by=attacks("V1"))
+def never_over() -> None:
+    def made(_: Any) -> Any:
+        def above(self: Any, question: Any, steps: Any) -> Any:
+            values = question.in_units(steps, self._gate.finer)
+            return self._gate.answer(values, self._threshold, self._left, self._noise)
+
+        return above
+
+    swap(thresholds.Watch, "_above", made)
+
+
+@FAULTS.fault("every key of a unit gets the whole budget", by=plans("three keys each"))
+def whole_keys() -> None:
+    """The coins as they are flipped, which the price and the exact chances do not know of."""
+    swap(
+        optimal_keys.OptimalKeys,
+        "chances",
+        lambda chances: lambda self, n: chances(replace(self, per_unit=1), n),
+    )

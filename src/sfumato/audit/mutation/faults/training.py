@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
@@ -117,3 +118,36 @@ def packed() -> None:
         return close
 
     swap(sampling.Poisson, "draw", made)
+
+
+@FAULTS.fault("the count of unclipped records is free", by=attacks("T2"))
+def free_count() -> None:
+    from ....learn import blurring
+
+    swap(blurring.Blur, "ratio_squared", lambda _: lambda self: 1 / self.multiplier**2)
+
+
+@FAULTS.fault("who is replaced moves a sum once", by=attacks("T2"))
+def once() -> None:
+    from ....learn import plan
+
+    swap(plan.SGD, "blur", lambda blur: lambda self: replace(blur(self), changes=1))
+
+
+@FAULTS.fault("every layer gets the whole norm", by=attacks("T2"))
+def whole_norms() -> None:
+    from ....learn import clipping
+
+    swap(clipping, "_equal_share", lambda _: lambda count: 1.0)
+
+
+@FAULTS.fault("every row of a user is clipped by itself", by=attacks("T2"))
+def rows_for_users() -> None:
+    from ....learn import stepping
+
+    def made(_: Any) -> Any:
+        return lambda rows, most, noise: np.pad(
+            np.arange(len(rows))[:, None], ((0, 0), (0, most - 1)), constant_values=-1
+        )
+
+    swap_everywhere(stepping.members, made)
