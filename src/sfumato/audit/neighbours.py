@@ -203,8 +203,8 @@ def extreme_people(plan: Plan[Any], table: Table) -> list[Person]:
         people.append(tuple(rows[i % len(rows)] for i in range(max(many, len(rows)))))
         people.append((rows[0], rows[-1]))
         keyed = [name for name in cells if table.column(name).type == "key"]
-        if keyed:  # more different keys than count
-            people.append(tuple({**rows[0], **dict.fromkeys(keyed, f"key {i}")} for i in range(many)))
+        if keyed and many > len(rows) + 1:  # one more different key than counts, where the extremes are too few
+            people.append(tuple({**rows[0], **dict.fromkeys(keyed, f"key {i}")} for i in range(many - 2)))
     return people
 
 

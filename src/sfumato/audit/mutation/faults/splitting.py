@@ -8,7 +8,7 @@ from typing import Any
 from .... import combine, events, plan
 from ....accounting.filters import Filter
 from ....bounds import measured
-from ....mechanisms import mwem, optimal_keys, thresholds, top_k
+from ....mechanisms import mwem, optimal_keys, threshold_keys, thresholds, top_k
 from ....query import design
 from ..mutant import Shelf, attacks, plans, swap, swap_everywhere, verifies
 
@@ -127,3 +127,8 @@ def whole_keys() -> None:
         "chances",
         lambda chances: lambda self, n: chances(replace(self, per_unit=1), n),
     )
+
+
+@FAULTS.fault("new keys of a group are as high as one unit's", by=verifies("keys of a group"))
+def low_keys() -> None:
+    swap(threshold_keys.ThresholdKeys, "_cases", lambda _: lambda self: ((1 << -self.exponent, self.per_unit),))

@@ -134,13 +134,6 @@ def once() -> None:
     swap(plan.SGD, "blur", lambda blur: lambda self: replace(blur(self), changes=1))
 
 
-@FAULTS.fault("every layer gets the whole norm", by=attacks("T2"))
-def whole_norms() -> None:
-    from ....learn import clipping
-
-    swap(clipping, "_equal_share", lambda _: lambda count: 1.0)
-
-
 @FAULTS.fault("every row of a user is clipped by itself", by=attacks("T2"))
 def rows_for_users() -> None:
     from ....learn import stepping
