@@ -15,6 +15,7 @@ from typing import Any
 
 from ...accounting.filters import Budget
 from ...combine import reserve, sequence
+from ...curator import Curator
 from ...errors import ReceiptError, SfumatoError
 from ...ledger.ledger import Ledger
 from ...ledger.stores.memory import MemoryStore
@@ -155,6 +156,21 @@ def receipts(kind: Kind) -> Iterator[str]:
             pass
 
 
+def loops(kind: Kind) -> Iterator[str]:
+    """A loop of one's own pays for each release before it runs, and for none when it is over."""
+    ledger, each = _opened(kind, patients=None), Fraction(2, 5)
+    private = Private("patients", {"x": [1.0]}, unit=ROW, schema=Schema.of(x=real(0, 1)))
+    with Curator(private, ledger).supervise(reserve(None, unit=ROW, budget=Budget(epsilon=_MOST))) as run:
+        run.release(count(each))
+        if ledger.spent("patients")[0].spent != each:
+            yield "what a loop releases is not paid"
+    try:
+        run.release(count(Fraction(1, 10)))
+        yield "a loop that is over releases on"
+    except SfumatoError:
+        pass
+
+
 def copies(kind: Kind) -> Iterator[str]:
     """Who is in a copy is in the data: whatever its people's accounts are, now or later, they pay for both."""
     ledger = _opened(kind, a=None)
@@ -199,7 +215,7 @@ def blocks(kind: Kind) -> Iterator[str]:
             yield "SQL reads rows of no block, or of another one, with a block"
 
 
-DOORS = (receipts, above, data_pays, held, listed, closed, locked, answered, copies, units, blocks)
+DOORS = (receipts, above, data_pays, held, listed, closed, locked, answered, loops, copies, units, blocks)
 
 
 def attack(kind: Kind = Ledger) -> Verdict:
