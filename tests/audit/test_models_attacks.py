@@ -5,6 +5,7 @@ from __future__ import annotations
 import pytest
 
 from sfumato.audit.attacks import training_membership, training_one_run
+from sfumato.audit.models import lira
 from sfumato.noise import Noise, SeededBits
 
 
@@ -29,14 +30,26 @@ def test_t3_finds_it_in_many_runs_and_in_all_together() -> None:
 
 
 def test_t4_is_withstood() -> None:
-    verdict = training_membership.attack(shadows=8, targets=2, noise=seeded)
+    verdict = training_membership.attack(shadows=8, targets=2, lone=20, noise=seeded)
     assert not verdict.broken, verdict
+
+
+def test_t4_rates_alone_give_training_without_noise_away() -> None:
+    """One record of each of a hundred models: independent trials, at every false positive rate."""
+    plan, pool = training_membership.training(), training_membership.table()
+    found = lira.every_rate(
+        plan, pool, shadows=16, targets=100, noise=seeded(), stepper=training_membership.NoNoiseNoClip
+    )
+    assert found["online"].broken, found
+    honest = lira.every_rate(plan, pool, shadows=8, targets=20, confidence=1 - 1e-6, noise=seeded())
+    assert not any(each.broken for each in honest.values()), honest
 
 
 @pytest.mark.slow
 def test_t4_breaks_training_without_noise_and_clipping() -> None:
     verdict = training_membership.control()
     assert verdict.broken and "shadow models, online" in verdict.text, verdict
+    assert "the rates of one record of each model, online" in verdict.text, verdict
 
 
 @pytest.mark.slow

@@ -319,6 +319,40 @@ def test_scores_that_say_nothing_show_nothing() -> None:
     assert stats.binom.sf(wrong - 1, 400, 0.05) > 1e-9
 
 
+def test_rates_at_every_threshold_are_bounded_at_once() -> None:
+    """Nothing is shown of laws that just keep the claim, at any threshold, more often than was agreed."""
+    rng = np.random.default_rng(5)
+    right = np.e / (1 + np.e)
+    alarms = {"alike": 0, "one answer": 0}
+    for _ in range(2000):
+        one, other = rng.normal(size=60), rng.normal(size=40)
+        alarms["alike"] += two_sided.everywhere(one, other, epsilon=0).broken
+        told = [(rng.random(80) < chance).astype(float) for chance in (right, 1 - right)]  # ties all over
+        alarms["one answer"] += two_sided.everywhere(*told, epsilon=1).broken
+    assert max(alarms.values()) <= 0.05 * 2000, alarms
+
+
+def test_rates_at_every_threshold_are_binomial_bounds() -> None:
+    found = two_sided.everywhere(np.ones(100), np.zeros(150), epsilon=1, delta=0.01, confidence=0.95)
+    low, high = 0.00025 ** (1 / 100), 1 - (0.05 / 300) ** (1 / 150)
+    assert found.excess == pytest.approx(low - np.e * high - 0.01) and found.broken
+    assert (found.inside, found.outside, found.threshold, found.above) == (1, 0, 1, True)
+
+
+def test_rates_of_either_side_are_seen_at_every_threshold() -> None:
+    """A few who are surely there are seen among positives, a few who are surely away among negatives."""
+    rng = np.random.default_rng(6)
+    plain = rng.random((2, 2000))
+    for above in (True, False):
+        scores = plain.copy()
+        scores[0 if above else 1, :400] = 2.0 if above else -1.0
+        found = two_sided.everywhere(*scores, epsilon=1, confidence=1 - 1e-6)
+        assert found.broken and found.above is above, found
+    assert not two_sided.everywhere(*plain, epsilon=1, confidence=1 - 1e-6).broken
+    with pytest.raises(SfumatoError, match="at least 1 score of each kind"):
+        two_sided.everywhere([], [1.0], epsilon=1)
+
+
 # Guesses and verdicts
 
 

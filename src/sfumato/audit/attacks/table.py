@@ -171,7 +171,7 @@ LIST: tuple[Attack, ...] = (
     Attack("T3", "canaries in one training (Steinke, Nasr, Jagielski 2023)", "training_one_run.attack",
            quick={"seeds": 3}, control="training_one_run.control", needs=_TORCH),
     Attack("T4", "who was in the training data (Carlini et al. 2022)", "training_membership.attack",
-           quick={"shadows": 32, "targets": 12}, control="training_membership.control", needs=_TORCH),
+           quick={"shadows": 32, "targets": 12, "lone": 200}, control="training_membership.control", needs=_TORCH),
     # synthetic data
     Attack("S1", "synthetic tables that copy a row", "synthetic.attack",
            quick={"runs": 200}, control="synthetic.control"),

@@ -9,6 +9,10 @@ The bound. Targets are further models with hidden coins, one for each record and
 mechanism in which a coin touches one model, so it is as private as a single one, and one_run_bound.py and
 one_run_tradeoff.py hold for all coins at once, whatever ties records of one model together. (Counting pairs of record
 and model as independent trials would not do: they are not.) Shadow models are independent of the targets' coins.
+
+Where rates are to be compared (`every_rate`), one record of each target is looked at, drawn at random from those that
+the shadows tell apart best: then scores are independent and alike, given the shadows, and two_sided.py holds at every
+threshold. That takes many targets.
 """
 
 from __future__ import annotations
@@ -27,7 +31,9 @@ from ..given import noise_of
 from . import canaries as coins_of
 from . import watching
 from .inputs import Pool
+from .one_run_bound import checked_confidence
 from .outcome import ModelAudit, judged
+from .two_sided import EveryRate, everywhere
 from .watching import Columns, Steps
 
 Floats = NDArray[np.float64]
@@ -65,6 +71,37 @@ def audit(
     )  # fmt: skip
 
 
+def every_rate(
+    plan: SGD,
+    pool: Columns,
+    *,
+    shadows: int = 64,
+    targets: int = 1000,
+    confidence: float = 0.95,
+    noise: Noise | None = None,
+    stepper: Steps = Stepper,
+) -> dict[Fits, EveryRate]:
+    """Is TPR <= e^epsilon FPR + delta for one record of each target, at every threshold? Jointly for both fits."""
+    known, hidden = checks.whole(shadows, "shadows", least=4), checks.whole(targets, "targets", least=2)
+    source = noise_of(noise)
+    held = Pool(plan, None, pool, name="pool")
+    error = 1 - checked_confidence(confidence)
+    seen, coins = _models(held, known, source, stepper)
+    asked, secret = _models(held, hidden, source, stepper)
+    epsilon, delta = watching.claimed(held.plan)
+    exposed = _exposed(seen, coins)
+    taken = np.arange(hidden), exposed[source.integers(len(exposed), hidden)]
+    there = secret[taken]
+    if there.all() or not there.any():
+        raise checks.refuse("targets", hidden, "more of them: every coin fell on the same side")
+    found: dict[Fits, EveryRate] = {}
+    for fits in FITS:
+        scores = scores_of(seen, coins, asked, fits=fits).reshape(asked.shape)[taken]
+        sure = 1 - error / len(FITS)
+        found[fits] = everywhere(scores[there], scores[~there], epsilon=epsilon, delta=delta, confidence=sure)
+    return found
+
+
 def scores_of(seen: Floats, coins: NDArray[np.bool_], asked: Floats, *, fits: Fits = "online") -> Floats:
     """The score of each target and record, in one row after the other.
 
@@ -76,6 +113,13 @@ def scores_of(seen: Floats, coins: NDArray[np.bool_], asked: Floats, *, fits: Fi
         return np.asarray(special.log_ndtr((asked - out_mean) / out_spread)).reshape(-1)
     in_mean, in_spread = _fit(seen, coins)
     return np.asarray(_log_normal(asked, in_mean, in_spread) - _log_normal(asked, out_mean, out_spread)).reshape(-1)
+
+
+def _exposed(seen: Floats, coins: NDArray[np.bool_]) -> NDArray[np.int64]:
+    """The tenth of all records that shadow models tell apart best."""
+    (in_mean, in_spread), (out_mean, out_spread) = _fit(seen, coins), _fit(seen, ~coins)
+    gap = (in_mean - out_mean) / np.hypot(in_spread, out_spread)
+    return np.argsort(gap)[-max(1, len(gap) // 10) :]
 
 
 def scaled(losses: Floats) -> Floats:
@@ -104,4 +148,4 @@ def _log_normal(values: Floats, mean: Floats, spread: Floats) -> Floats:
     return np.asarray(-0.5 * ((values - mean) / spread) ** 2 - np.log(spread))
 
 
-__all__ = ["FITS", "audit", "scaled", "scores_of"]
+__all__ = ["FITS", "audit", "every_rate", "scaled", "scores_of"]

@@ -8,6 +8,11 @@ with chance at least 1 - high without the canary, and at most 1 - low with it: s
 at the price of one. The threshold is chosen on the first quarter of the scores, and judged on the others, unless it is
 given: a rough choice costs less than the scores that a better one would take.
 
+`everywhere` chooses no threshold: it holds one (epsilon, delta) against the rates at all of them. Let U_(1) < ... <
+U_(n) be the order statistics of n uniform numbers. A score is a monotone function of one, so where k of n scores reach
+a threshold, the probability of that is at least U_(k) and at most U_(k + 1), *whatever the threshold*. Clopper-Pearson
+bounds for k of n are the quantiles of these; at alpha / n each they hold for all k, and so for all thresholds, at once.
+
 The scores of canaries of one training are not independent: one_run_bound.py is for these.
 """
 
@@ -77,6 +82,47 @@ def bounds(
     return max((_judged(one, other, cut, above, delta, error / 2, confidence) for above in (True, False)), key=_told)
 
 
+@dataclass(frozen=True)
+class EveryRate:
+    """The threshold at which a claim of (epsilon, delta) is exceeded most, for certain.
+
+    excess           of the true positive rate over e^epsilon times the false positive rate plus delta, or with above
+                     False of the true negative rate over that of the false negatives: at least this, and above 0 only
+                     where the claim is wrong, or with chance 1 - confidence
+    inside, outside  how often the event was seen with the record and without
+    """
+
+    excess: float
+    threshold: float
+    above: bool
+    inside: float
+    outside: float
+
+    @property
+    def broken(self) -> bool:
+        return self.excess > 0
+
+
+def everywhere(inside: Any, outside: Any, *, epsilon: float, delta: float = 0.0, confidence: float = 0.95) -> EveryRate:
+    """TPR <= e^epsilon FPR + delta, and the same of negatives, at every threshold at once."""
+    one, other = (canaries.numbers(each, name) for each, name in ((inside, "inside"), (outside, "outside")))
+    error, delta = 1 - checked_confidence(confidence), checked_delta(delta)
+    if not (len(one) and len(other)):
+        raise checks.refuse("inside, outside", (len(one), len(other)), "at least 1 score of each kind")
+    cuts = np.unique(np.concatenate([one, other]))
+    hits, others = _hits(one, cuts, True), _hits(other, cuts, True)
+    low = at_least(hits, len(one), error / (2 * len(one)))
+    high = at_most(others, len(other), error / (2 * len(other)))
+    grown = math.exp(epsilon)
+    # Fewer than 1 - low are missed, and more than 1 - high are told rightly to be away: no further bounds are needed.
+    ways = {True: low - grown * high - delta, False: (1 - high) - grown * (1 - low) - delta}
+    above = bool(ways[True].max() >= ways[False].max())
+    place = int(np.argmax(ways[above]))
+    rates = hits[place] / len(one), others[place] / len(other)
+    seen = rates if above else (1 - rates[0], 1 - rates[1])
+    return EveryRate(float(ways[above][place]), float(cuts[place]), above, float(seen[0]), float(seen[1]))
+
+
 def _told(found: TwoSided) -> tuple[float, float]:
     return found.epsilon, found.mu
 
@@ -116,4 +162,4 @@ def _hits(scores: Floats, cuts: Floats, above: bool) -> NDArray[np.int64]:
     return np.asarray(len(scores) - below if above else below, dtype=np.int64)
 
 
-__all__ = ["TwoSided", "bounds"]
+__all__ = ["EveryRate", "TwoSided", "bounds", "everywhere"]
