@@ -1,6 +1,8 @@
 from __future__ import annotations
 
 import gc
+import subprocess
+import sys
 import threading
 import time
 from pathlib import Path
@@ -124,6 +126,20 @@ def test_the_engine_itself_is_shut_off(opened: Any, tmp_path: Path, text: str) -
     _python_variable = pyarrow.table({"a": [1]})
     with pytest.raises(duckdb.Error):
         opened._engine.execute(text.format(folder=tmp_path)).fetchall()
+
+
+def test_no_progress_is_shown_where_somebody_watches() -> None:
+    """In an interactive interpreter the engine switches its bar on, and a bar counts the rows of private tables."""
+    code = """
+import duckdb
+from sfumato.schema import Table, real
+from sfumato.sources import connect, source
+asked = "SELECT current_setting('enable_progress_bar')"
+session = connect({"t": (Table({"x": real(0, 1)}), source({"x": [1.0]}))})
+print(*(each.sql(asked).fetchall()[0][0] for each in (duckdb.connect(), session._engine)))
+"""
+    told = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True).stdout.split()
+    assert told == ["True", "False"]
 
 
 def test_ctes_subqueries_values_and_unions_are_run(opened: Connection) -> None:

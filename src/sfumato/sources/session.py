@@ -121,6 +121,7 @@ class Session:
         self._lock = threading.Lock()
         try:
             self._do("SET TimeZone = 'UTC'; SET preserve_insertion_order = false")
+            self._do("SET enable_progress_bar = false")  # in a notebook it is on, and counts rows and joins as they go
             raw = _Raw(self._engine, tables)
             types = {}
             for number, (name, (table, _)) in enumerate(tables.items()):
