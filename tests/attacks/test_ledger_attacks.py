@@ -46,7 +46,7 @@ QUICK: dict[str, Callable[[], Verdict]] = {
     "L7": lambda: histories.attack(seeds=1, steps=30),
     "L9": lambda: backups.attack(spends=3),
     "L10": backups.two_copies,
-    "L11": lambda: arithmetic.attack(times=500),
+    "L11": lambda: arithmetic.attack(times=500, small=5000),
     "L12": lambda: arithmetic.odd_costs(times=300),
     "L13": parallel.attack,
     "L14": migrating.attack,

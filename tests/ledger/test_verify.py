@@ -255,6 +255,15 @@ def test_a_history_written_anew_is_found_between_two_checkpoints(case: Case) -> 
     assert report.first_bad == 8 and "written anew between entries 8 and 12" in str(report)
 
 
+def test_an_end_that_is_missing_proves_nothing_of_what_is_before_it(case: Case) -> None:
+    """Entry 13 left out, behind a good checkpoint, and the last one too: what is missing is the end."""
+    bodies = [body for _, _, body in case.entries()]
+    case.rewrite([*bodies[:12], *bodies[13:16]])
+    with closing(SQLiteStore(case.path, read_only=True)) as store:
+        report = verify(store, FileAnchor(case.anchor_path), trusted=[case.public], state=False)
+    assert report.first_bad == 16 and "entries from 13 on are not proven either" in str(report)
+
+
 # the state beside the chain
 
 

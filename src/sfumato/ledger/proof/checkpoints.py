@@ -82,9 +82,11 @@ def against(lines: list[Checkpoint], head: Link, at: Mapping[int, bytes], *, who
     for line in _standing(lines):
         if line.number > head.number:
             if whole:
+                unproven = f"; entries from {proven + 1} on are not proven either" if proven < head.number else ""
                 yield Problem(
                     head.number + 1,
-                    f"it is missing: the end was cut off, and checkpoint {line.serial} names entry {line.number}",
+                    f"it is missing: the end was cut off, and checkpoint {line.serial} names entry {line.number}"
+                    f"{unproven}",
                 )
             return
         if at[line.number].hex() != line.hash:

@@ -8,6 +8,7 @@
 
 The first bad entry is named. Where a chain was written anew from some entry on, with hashes that fit, only the
 checkpoints tell: then the first entry after the last good checkpoint is named, since none from there on is proven.
+Where the end is missing, the first missing entry is named, with where the proven ones end.
 """
 
 from __future__ import annotations

@@ -1,7 +1,8 @@
 """L11 and L12: sums are exact, and only a cost is a cost.
 
 L11. What is spent is a sum of fractions, each the exact number that was asked for: ten times 0.1 is 1, three times 1/3
-is 1, and then the smallest spend is refused. The planted bug adds up floats.
+is 1, and then the smallest spend is refused. A million times 10^-6 is spent from an account's filter, which is where
+ledgers add up. The planted bug adds up floats.
 
 L12. Negative, infinite and missing numbers, texts, events that were changed after their checks, alone or inside others,
 and things that are no events at all buy nothing: nothing is accepted, and the ledger is as it was. The planted bug
@@ -18,7 +19,7 @@ from fractions import Fraction
 from typing import Any
 
 from .... import events
-from ....accounting.filters import Budget
+from ....accounting.filters import Budget, Filter
 from ....combine import reserve
 from ....errors import BudgetError, SfumatoError
 from ....events import Event
@@ -35,9 +36,10 @@ SUMS: tuple[tuple[Any, int], ...] = ((0.1, 10), (Fraction(1, 3), 3), (0.01, 100)
 LEAST = Fraction(1, 10**9)  # the smallest epsilon that a plan may have
 
 
-def attack(*, kind: Kind = Ledger, times: int = 30_000) -> Verdict:
-    """L11: each sum on a ledger that is opened anew for every spend, and `times` times 1/times in memory."""
-    wrong = []
+def attack(*, kind: Kind = Ledger, times: int = 30_000, small: int = 10**6) -> Verdict:
+    """L11: each sum on a ledger that is opened anew for every spend, `times` times 1/times in memory, and `small` times
+    1/small from a filter."""
+    wrong = _filtered(small) if small else []
     with folder() as home:
         for number, (part, parts) in enumerate(SUMS):
             place = home / str(number)
@@ -58,8 +60,21 @@ def attack(*, kind: Kind = Ledger, times: int = 30_000) -> Verdict:
             pay(ledger, plan)
             paid += 1
     wrong += _judged(ledger, Fraction(1, times), times, paid)
-    words = f"{len(SUMS) + 1} sums of up to {times} parts: " + (wrong[0] if wrong else "each exactly 1, and not more.")
-    return Verdict("L11", bool(wrong), words, {"sums": len(SUMS) + 1, "wrong": len(wrong)})
+    sums = len(SUMS) + 1 + bool(small)
+    words = f"{sums} sums of up to {max(times, small)} parts: "
+    words += wrong[0] if wrong else "each exactly 1, and not more."
+    return Verdict("L11", bool(wrong), words, {"sums": sums, "wrong": len(wrong)})
+
+
+def _filtered(parts: int) -> list[str]:
+    """That many spends of one part in so many are exactly the limit, and one more is refused."""
+    account, part, paid = Filter.of(Budget(epsilon=1)), events.Laplace(epsilon=Fraction(1, parts)), 0
+    with suppress(BudgetError):
+        for _ in range(parts + 1):
+            account = account.spend(part, Fraction(0))
+            paid += 1
+    right = paid == parts and account.used == 1
+    return [] if right else [f"a filter of 1 took {paid} times 1/{parts}: {float(account.used)!r} is used"]
 
 
 def _judged(ledger: Ledger, part: Any, parts: int, paid: int) -> list[str]:
@@ -75,7 +90,7 @@ def _judged(ledger: Ledger, part: Any, parts: int, paid: int) -> list[str]:
 
 
 def control() -> Verdict:
-    return attack(kind=FloatSums, times=1000)
+    return attack(kind=FloatSums, times=1000, small=0)
 
 
 LEAF = events.Laplace(epsilon=Fraction(1, 1000))
@@ -96,7 +111,7 @@ NO_NUMBER: tuple[Any, ...] = (
 )  # fmt: skip
 
 
-def odd_costs(*, kind: Kind = Ledger, times: int = 20_000, seed: int = 1) -> Verdict:
+def odd_costs(*, kind: Kind = Ledger, times: int = 100_000, seed: int = 1) -> Verdict:
     """L12: so many costs that are none, drawn from room that is held; and budgets that are none."""
     choose, taken = Choices(seed), []
     with folder() as home, kind(SQLiteStore(home / "ledger", create=True)) as ledger:

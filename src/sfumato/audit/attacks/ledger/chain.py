@@ -7,8 +7,9 @@ they amount to, and `verify` computes it again.
 Two attacks on a ledger with an anchor. Bytes of its file are flipped, one at a time: where the logical content of a
 table has changed, or the file cannot be read, `verify` must say so (a byte on a free page is harmless). And somebody
 who may write the file edits it: entries are changed, dropped, exchanged, added, cut off, also with all hashes written
-anew, and accounts, receipts, answers and facts are changed beside them. The planted bug follows the hashes and stops
-there.
+anew, and accounts, receipts, answers and facts are changed beside them. Of entries the first bad one must be named, or,
+where all hashes fit again, one before it: the first that no checkpoint proves. The planted bug follows the hashes and
+stops there.
 """
 
 from __future__ import annotations
@@ -16,7 +17,7 @@ from __future__ import annotations
 import contextlib
 import shutil
 import sqlite3
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import closing
 from fractions import Fraction
 from pathlib import Path
@@ -45,23 +46,27 @@ BY_INDEX = (
 )
 
 
-def attack(*, check: Verify = verify, every: int = 19, seed: int = 1) -> Verdict:
-    """Flip every so-manieth byte, and make each edit."""
+def attack(*, check: Verify = verify, every: int = 1, seed: int = 1) -> Verdict:
+    """Flip each byte, or every so-manieth, and make each edit."""
     with folder() as home:
         book = _Book(home, check)
         if not book.holds(book.path):
             return Verdict("L5", True, "A ledger that nobody touched does not verify.", {})
         flips, unseen = _flips(book, every, seed)
-        edits, missed = 0, []
-        for name, made in _edits(book):
+        edits, missed, unnamed = 0, [], []
+        for name, made, first in _edits(book):
             edits += 1
             if made and book.holds(book.copy):
                 missed.append(name)
+            elif made and first and book.first_bad not in first:
+                unnamed.append(f"{name} (entry {book.first_bad} was named)")
     words = f"{flips} flipped bytes that changed something, {edits} edits: "
     unnoticed = [f"byte {number}" for number in unseen] + missed
-    words += f"{len(unnoticed)} went unnoticed, {unnoticed[0]} first." if unnoticed else "none went unnoticed."
-    figures = {"flips that changed something": flips, "flips unseen": len(unseen), "edits": edits, "edits unseen": 0}
-    return Verdict("L5", bool(unnoticed), words, {**figures, "edits unseen": len(missed)})
+    words += f"{len(unnoticed)} went unnoticed, {unnoticed[0]} first" if unnoticed else "none went unnoticed"
+    words += f"; {len(unnamed)} were not named, {unnamed[0]} first." if unnamed else "."
+    figures = {"flips that changed something": flips, "flips unseen": len(unseen), "edits": edits}
+    figures |= {"edits unseen": len(missed), "edits that are not named": len(unnamed)}
+    return Verdict("L5", bool(unnoticed or unnamed), words, figures)
 
 
 def control() -> Verdict:
@@ -84,12 +89,15 @@ class _Book:
         self.content = content(self.path)
 
     def holds(self, path: Path) -> bool:
-        """Does `verify` find nothing?"""
+        """Does `verify` find nothing? What it names first is kept."""
+        self.first_bad: int | None = None
         try:
             with closing(SQLiteStore(path, read_only=True)) as store:
-                return bool(self._check(store, self._anchor, trusted=[self._key.public]).ok)
+                report = self._check(store, self._anchor, trusted=[self._key.public])
         except LedgerError:
             return False
+        self.first_bad = report.first_bad
+        return bool(report.ok)
 
     def spoil(self, start: int, new: bytes) -> None:
         self.copy.write_bytes(self.good[:start] + new + self.good[start + len(new) :])
@@ -137,33 +145,35 @@ def _flips(book: _Book, every: int, seed: int) -> tuple[int, list[int]]:
     return changed, unseen
 
 
-def _edits(book: _Book) -> Iterator[tuple[str, bool]]:
-    """Each edit, made on a fresh copy; was anything changed by it?"""
+def _edits(book: _Book) -> Iterator[tuple[str, bool, Sequence[int] | None]]:
+    """Each edit, made on a fresh copy; was anything changed by it, and which entries may be named for it?"""
     with closing(sqlite3.connect(f"file:{book.path}?mode=ro", uri=True)) as connection:
         rows = connection.execute("SELECT number, hash, body FROM entries ORDER BY number").fetchall()
     last = rows[-1][0]
     bodies = [body for *_, body in rows]
     for number in range(1, last + 1):
         here, digits = bodies[number - 1], _other_digit(bodies[number - 1])
-        yield f"entry {number} changed", _made(book, [(digits, number)], "UPDATE entries SET body = ? WHERE number = ?")
-        yield f"entry {number} dropped", _made(book, [(number,)], "DELETE FROM entries WHERE number = ?")
+        this, before, after = range(number, number + 1), range(1, number + 1), range(1, number + 2)
+        changed, dropped = "UPDATE entries SET body = ? WHERE number = ?", "DELETE FROM entries WHERE number = ?"
+        yield f"entry {number} changed", _made(book, [(digits, number)], changed), this
+        yield f"entry {number} dropped", _made(book, [(number,)], dropped), this if number < last else before
         again = [*bodies[: number - 1], digits, *bodies[number:]]
-        yield f"entry {number} changed, and all hashes after it", _rewritten(book, again)
-        yield (
-            f"entry {number} left out, and all hashes after it",
-            _rewritten(book, [b for b in bodies if b is not here]),
-        )
+        yield f"entry {number} changed, and all hashes after it", _rewritten(book, again), before
+        left = [body for body in bodies if body is not here]
+        named = (*before, last)  # the end of a chain that is one short is missing, whatever was left out
+        yield f"entry {number} left out, and all hashes after it", _rewritten(book, left), named
         if number < last:
             swapped = [*bodies[: number - 1], bodies[number], here, *bodies[number + 1 :]]
-            yield f"entries {number} and the next exchanged, with all hashes", _rewritten(book, swapped)
-            yield f"cut off after entry {number}", _rewritten(book, bodies[:number])
-        yield f"entry {number} twice, with all hashes", _rewritten(book, [*bodies[:number], here, *bodies[number:]])
+            yield f"entries {number} and the next exchanged, with all hashes", _rewritten(book, swapped), before
+            yield f"cut off after entry {number}", _rewritten(book, bodies[:number]), after
+        twice = [*bodies[:number], here, *bodies[number:]]
+        yield f"entry {number} twice, with all hashes", _rewritten(book, twice), after
     for table, column in (("accounts", "state"), ("accounts", "totals"), ("receipts", "receipt"), ("facts", "state")):
         for value in _values(book, table, column):
-            changed = f"UPDATE {table} SET {column} = ? WHERE {column} = ?"
-            yield f"{column} of a row of {table} changed", _made(book, [(_other_digit(value), value)], changed)
+            other = f"UPDATE {table} SET {column} = ? WHERE {column} = ?"
+            yield f"{column} of a row of {table} changed", _made(book, [(_other_digit(value), value)], other), None
     for name, statement in BESIDE.items():
-        yield name, _made(book, [()], statement)
+        yield name, _made(book, [()], statement), None
 
 
 BESIDE = {

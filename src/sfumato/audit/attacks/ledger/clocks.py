@@ -42,10 +42,9 @@ RIGHT, NOTHING_LEFT = ["refused", "paid", "refused"], ["refused"] * 3
 
 def attack(*, design: str = "right", clocks: tuple[str, ...] = (*DAYS, *TIMES)) -> Verdict:
     with_library = library() is not None
-    usable = clocks if with_library else tuple(clock for clock in clocks if clock in DAYS)
     faults, moved = [], set[int]()
     with folder() as home:
-        for number, clock in enumerate(usable):
+        for number, clock in enumerate(clocks):
             place = prepared(home / str(number))
             found = later(place, clock, design)
             moved.add(int(found["year"]))
@@ -59,9 +58,9 @@ def attack(*, design: str = "right", clocks: tuple[str, ...] = (*DAYS, *TIMES)) 
             faults.append("forth and back by ten years")
         if int(back["year"]) >= datetime.now(UTC).year:
             faults.append("the clock was not moved")
-    words = f"{len(usable) + 2} clocks ({'of the whole process' if with_library else 'of the ledger'}): "
+    words = f"{len(clocks) + 2} clocks ({'of the whole process' if with_library else 'of the ledger'}): "
     words += f"more than was left could be spent {faults[0]}." if faults else "none of them gave any budget."
-    return Verdict("L8", bool(faults), words, {"clocks": len(usable) + 2, "faults": len(faults), "years": len(moved)})
+    return Verdict("L8", bool(faults), words, {"clocks": len(clocks) + 2, "faults": len(faults), "years": len(moved)})
 
 
 def control() -> Verdict:
@@ -88,14 +87,17 @@ def prepared(place: Path) -> Path:
 
 def later(place: Path, clock: str, design: str = "right", zone: str = "", *, monotonic: bool = True) -> dict[str, Any]:
     """What a process gets whose clock is that one."""
-    environment, days = dict(ENVIRONMENT), DAYS.get(clock, 0)
+    environment = {**ENVIRONMENT, "TZ": zone or ZONES.get(clock, "UTC")}
+    if clock in DAYS:
+        seconds = DAYS[clock] * 86400
+    else:
+        seconds = round((datetime.fromisoformat(clock[1:]).replace(tzinfo=UTC) - datetime.now(UTC)).total_seconds())
     if (preloaded := library()) is not None:
-        zone = zone or ZONES.get(clock, "UTC")
-        environment |= {"LD_PRELOAD": preloaded, "FAKETIME": clock, "TZ": zone}
-        days = 0
+        environment |= {"LD_PRELOAD": preloaded, "FAKETIME": clock}
+        seconds = 0
     if not monotonic:
         environment["FAKETIME_DONT_FAKE_MONOTONIC"] = "1"
-    found: dict[str, Any] = json.loads(said([*WORKER, "later", str(place), design, str(days)], environment)[-1])
+    found: dict[str, Any] = json.loads(said([*WORKER, "later", str(place), design, str(seconds)], environment)[-1])
     return found
 
 

@@ -33,6 +33,8 @@ def attack(*, design: str = "right", whole: bool = True, times: int = 60, seed: 
         calls = {call: tuple(range(1, MOST)) for call in CALLS} if whole else SAMPLE
         for call, numbers in calls.items() if traced else ():
             deaths[f"killed at {call}"] = killed_at(home / call, call, list(numbers), design, faults)
+            if whole and deaths[f"killed at {call}"] == len(numbers):
+                raise CouldNotRunError(f"a worker calls {call} {MOST} times or more: not all of them were tried.")
         deaths["killed at any time"] = killed_at_random(home / "any time", times, design, seed, faults)
     if not sum(deaths.values()):
         raise CouldNotRunError("no process was killed in time: this machine is too busy.")

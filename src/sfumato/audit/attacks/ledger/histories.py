@@ -73,8 +73,8 @@ class Followed(Ledger):
             return book.head.number
 
 
-def attack(*, seeds: int = 20, steps: int = 60, threads: int = 5, kind: type[Any] = SQLiteStore) -> Verdict:
-    """`seeds` histories of `threads` connections, each with so many steps."""
+def attack(*, seeds: int = 334, steps: int = 60, threads: int = 5, kind: type[Any] = SQLiteStore) -> Verdict:
+    """`seeds` histories of `threads` connections, each with so many steps: 10^5 of them in all."""
     written, asked, found = 0, 0, None
     with folder() as home:
         for seed in range(1, seeds + 1):

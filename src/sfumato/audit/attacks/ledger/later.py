@@ -1,6 +1,6 @@
 """Ask a ledger for what is left of it, and tell what came of it and what the clock says, as JSON.
 
-... later FOLDER DESIGN DAYS    DAYS by which the ledger's clock is moved here; 0 below libfaketime, which does it
+... later FOLDER DESIGN SECONDS    by which the ledger's clock is moved here; 0 below libfaketime, which does it
 """
 
 from __future__ import annotations
@@ -26,20 +26,20 @@ from .ground import count, pay
 DESIGNS: dict[str, Callable[[Any], Ledger]] = {"right": Ledger, "yearly": ledgers.YearlyBudget}
 
 
-def main(folder: str, design: str, days: str) -> None:
-    if int(days):
-        move_clock(int(days))
+def main(folder: str, design: str, seconds: str) -> None:
+    if int(seconds):
+        move_clock(int(seconds))
     print(json.dumps(asked(Path(folder), DESIGNS[design])))
 
 
-def move_clock(days: int) -> None:
+def move_clock(seconds: int) -> None:
     """In this process, for all of the ledger."""
     clock = datetime.now
 
     class Moved(datetime):
         @classmethod
         def now(cls, tz: tzinfo | None = None) -> datetime:  # type: ignore[override]
-            return clock(tz) + timedelta(days=days)
+            return clock(tz) + timedelta(seconds=seconds)
 
     for name, module in list(sys.modules.items()):
         if name.startswith(("sfumato.ledger", ledgers.__name__, __name__)) and hasattr(module, "datetime"):
