@@ -4,8 +4,8 @@ A process that forks copies the state of its random generator. Where nothing ren
 same noise, and the difference of two answers has none: it is the difference of the truths. (Ristenpart, Yilek, "When
 good randomness goes bad", NDSS 2010, for virtual machines; the same holds for forks and for pickled workers.)
 
-The attack draws from one source in 64 forked children, in spawned processes and from 64 unpickled copies, and looks for
-any two equal 128-bit blocks: by chance, one pair in 10^28 runs. It also reads the release path for generators that are
+The attack draws from one source in 64 forked children, 64 spawned processes and 64 unpickled copies, and looks for any
+two equal 128-bit blocks: by chance, one pair in 10^28 runs. It also reads the release path for generators that are
 not the operating system's.
 """
 
@@ -32,7 +32,8 @@ from ...schema import Schema, real
 from ...units import Unit
 from .verdict import CouldNotRunError, Verdict
 
-CHILDREN, SPAWNED, WORDS = 64, 4, 1000
+CHILDREN, SPAWNED, WORDS = 64, 64, 1000
+_AT_ONCE = 4  # spawned interpreters: each imports the library
 _PACKAGE = Path(__file__).parents[2]
 _GENERATORS = ("random", "numpy.random", "np.random", "torch.manual_seed", "torch.rand", "torch.randn")
 
@@ -120,21 +121,24 @@ def _in_child(source: Bits) -> bytes:
 
 
 def _spawned(source: Bits, count: int) -> list[bytes]:
-    """Fresh interpreters, one after the other, that get the source by pickle, as workers do."""
+    """Fresh interpreters, a few at a time, that get the source by pickle, as workers do."""
     spawn = multiprocessing.get_context("spawn")
-    drawn = []
-    for _ in range(count):
-        here, there = spawn.Pipe(duplex=False)
-        worker = spawn.Process(target=_send, args=(there, source))
-        worker.start()
-        there.close()
+    drawn: list[bytes] = []
+    while len(drawn) < count:
+        pipes = [spawn.Pipe(duplex=False) for _ in range(min(_AT_ONCE, count - len(drawn)))]
+        workers = [spawn.Process(target=_send, args=(there, source)) for _, there in pipes]
         try:
-            drawn.append(here.recv_bytes())
+            for worker, (_, there) in zip(workers, pipes, strict=True):
+                worker.start()
+                there.close()
+            drawn += [here.recv_bytes() for here, _ in pipes]
         except EOFError:
             raise CouldNotRunError("a spawned process ended before it drew.") from None
         finally:
-            worker.join()
-            here.close()
+            for worker, (here, _) in zip(workers, pipes, strict=True):
+                if worker.pid is not None:
+                    worker.join()
+                here.close()
     return drawn
 
 

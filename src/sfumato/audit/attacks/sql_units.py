@@ -24,7 +24,7 @@ from .asking import LIBRARY, SLACK, Asks, before_noise, beside_noise, moved
 from .verdict import Verdict
 
 USER, ROW = Unit("user:u"), Unit()
-HEAVY = 1000
+HEAVY = 10_000
 
 SCHEMA = Schema(
     {
