@@ -1,13 +1,19 @@
-"""N5 through SQL: numbers that are no budgets, limits, bounds, keys or shares are refused before anything is read or
-charged; so are options in comments."""
+"""N5: numbers that are no budgets, limits, bounds, keys or shares are refused before anything is read or charged, in
+SQL and its options in comments, and wherever a mechanism, a bound or an account takes one."""
 
 from __future__ import annotations
 
 import math
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
+from functools import partial
 from typing import Any
 
+from ... import bounds
+from ...accounting.filters import Budget
 from ...errors import SfumatoError
+from ...mechanisms.exponential import Exponential
+from ...mechanisms.gaussian import Gaussian
+from ...mechanisms.laplace import Laplace
 from ...query import Limits
 from ...schema import category, key, real
 from ...units import Unit
@@ -57,6 +63,29 @@ def cases() -> Iterator[tuple[str, dict[str, Any]]]:
     yield "two budgets", {"rho": 1}
 
 
+def makes() -> Iterator[tuple[str, Callable[[], object]]]:
+    """The same without SQL: what is made, and how."""
+    one, words = bounds.count(Unit()), bounds.histogram("w", ("a", "b"), Unit())
+    for bad in BAD:
+        made: dict[str, Callable[[], object]] = {
+            f"Laplace({bad!r})": partial(Laplace, query=one, epsilon=bad),
+            f"Gaussian({bad!r})": partial(Gaussian, query=one, epsilon=bad, delta=1e-6),
+            f"Gaussian, delta {bad!r}": partial(Gaussian, query=one, epsilon=1, delta=bad),
+            f"Gaussian, multiplier {bad!r}": partial(Gaussian, query=one, multiplier=bad),
+            f"Exponential({bad!r})": partial(Exponential, query=words, epsilon=bad),
+            f"Budget({bad!r})": partial(Budget, epsilon=bad),
+            f"Budget, rho {bad!r}": partial(Budget, rho=bad),
+            f"from 1 to {bad!r}": partial(bounds.clipped_sum, "x", 1, bad, Unit()),
+            f"per unit {bad!r}": partial(bounds.count, USER, per_unit=bad),
+        }
+        yield from made.items()
+        if bad != 0:  # an account without a delta is one
+            yield f"Budget, delta {bad!r}", partial(Budget, epsilon=1, delta=bad)
+    yield "Budget, delta 1", partial(Budget, epsilon=1, delta=1)
+    yield "Gaussian, delta 1", partial(Gaussian, query=one, epsilon=1, delta=1)
+    yield "from 5 to 1", partial(bounds.clipped_sum, "x", 5, 1, Unit())
+
+
 def attack(asks: Asks = LIBRARY) -> Verdict:
     taken: list[str] = []
     wrong: list[str] = []
@@ -68,13 +97,20 @@ def attack(asks: Asks = LIBRARY) -> Verdict:
         spent: dict[str, Any] = {} if comment.startswith(("epsilon", "accuracy")) else {"epsilon": 1}
         tried += 1
         _try(asks, f"{TEXT} -- sfumato: {comment}", {"unit": USER, "delta": 1e-6, **spent}, comment, taken, wrong)
+    for name, make in makes():
+        tried += 1
+        _made(make, name, taken, wrong)
     words = f"{len(taken)} of {tried} were taken {taken[:3]}; {len(wrong)} ended in another error {wrong[:3]}."
     return Verdict("N5", bool(taken or wrong), words, {"taken": len(taken), "wrong": len(wrong), "tried": tried})
 
 
 def _try(asks: Asks, text: str, options: dict[str, Any], name: str, taken: list[str], wrong: list[str]) -> None:
+    _made(lambda: asks(text, SCHEMA, **options), name, taken, wrong)
+
+
+def _made(make: Callable[[], object], name: str, taken: list[str], wrong: list[str]) -> None:
     try:
-        asks(text, SCHEMA, **options)
+        make()
         taken.append(name)
     except SfumatoError:
         return

@@ -1,7 +1,9 @@
-"""N1 to N4 through SQL: rounding, overflow, the order of rows, and cells that are no numbers.
+"""N1 to N4 through SQL, and on frames (frame_numbers.py): rounding, overflow, the order of rows, and cells that are no
+numbers.
 
 N1  Casacuberta et al. 2022: ones, then values that vanish beside their sum but not beside one less. A running sum of
-    doubles moves by 1.00195 where bounds [0, 1] promise 1. All sources, many orders of rows, 1, 2 and 4 threads.
+    doubles moves by 1.00195 where bounds [0, 1] promise 1. All sources at the published size, which is 2^23 rows; other
+    orders of rows on 1, 2 and 4 threads at that size, and many more of them at a sixteenth of it.
 N2  neighbours around the ends of every integer type.
 N3  one set of rows in many orders gives one set of integers.
 N4  NaN, infinities, -0.0, the least float, NULL. A file whose statistics are finite (they leave NaN out) makes engines
@@ -12,6 +14,7 @@ from __future__ import annotations
 
 import math
 import tempfile
+from collections import defaultdict
 from collections.abc import Iterator, Sequence
 from fractions import Fraction
 from pathlib import Path
@@ -26,6 +29,7 @@ from ...sources.base import needed
 from ...units import Unit
 from ..made_up import MadeUp
 from ..mutants import queries
+from . import frame_numbers
 from .asking import KINDS, LIBRARY, SLACK, Asks, before_noise, moved, one_table, stored
 from .verdict import Verdict
 
@@ -46,27 +50,40 @@ QUESTIONS = (
 _BOUNDS = {"SUM(x * x) AS a": {"a": (0, 100), "b": (-5, 5), "c": (-5, 5)}}
 
 
-def rounding(asks: Asks = LIBRARY, *, half: int = 2**18, kinds: Sequence[str] = KINDS, orders: int = ORDERS) -> Verdict:
-    """N1."""
-    tiny = 4.66e-10 if half == 2**22 else 2.0**-53 * half * 1.0000001
-    x = np.concatenate([np.ones(half), np.full(half, tiny)])
-    order = MadeUp(1)
-    worst, values = 0.0, set()
+def rounding(
+    asks: Asks = LIBRARY,
+    *,
+    half: int = 2**22,
+    kinds: Sequence[str] = KINDS,
+    orders: int = ORDERS,
+    mixed: int = 2**18,
+) -> Verdict:
+    """N1. Tables of twice `half` rows, and `orders` of tables of at most twice `mixed`."""
+    x, order = frame_numbers.ones_then_tiny(half), MadeUp(1)
+    worst, seen = 0.0, defaultdict[tuple[str, int], set[float]](set)
     with tempfile.TemporaryDirectory() as folder:
-        for unit, users in ((ROW, np.arange(len(x))), (USER, np.arange(len(x)))):
+        for unit in (ROW, USER):
             schema = one_table({"u": key(), "x": real(0, 1)}, unit.column)
             plan = asks("SELECT SUM(x) AS a FROM t", schema, unit=unit, epsilon=1, limits=Limits())
+
+            def added(cells: Any, kind: str = "arrow", threads: int = 1, plan: Any = plan) -> float:
+                return _sum(plan, stored({"u": np.arange(len(cells)), "x": cells}, kind, Path(folder)), threads)
+
             for kind in kinds:
-                pair = [_sum(plan, stored({"u": users[k:], "x": x[k:]}, kind, Path(folder)), 1) for k in (0, 1)]
+                pair = [added(x[k:], kind) for k in (0, 1)]
                 worst = max(worst, abs(pair[0] - pair[1]))
-                values.add((str(unit), pair[0]))
-            for turn in range(orders):
-                p = order.order(len(x))
-                table = stored({"u": users[p], "x": x[p]}, "arrow", Path(folder))
-                values.add((str(unit), _sum(plan, table, THREADS[turn % len(THREADS)])))
-    broken = worst > SLACK or len(values) > 2
-    text = f"One row of [0, 1] moves a sum by {worst:.9g}; orders and threads give {len(values)} values for 2 units."
-    return Verdict("N1", broken, text, {"moved": worst, "values": len(values)})
+                seen[str(unit), half].add(pair[0])
+            less = frame_numbers.ones_then_tiny(min(half, mixed))
+            turns = [(x, threads) for threads in THREADS if orders and len(x) > len(less)]
+            for cells, threads in [*turns, *((less, THREADS[turn % len(THREADS)]) for turn in range(orders))]:
+                seen[str(unit), len(cells) // 2].add(added(cells[order.order(len(cells))], threads=threads))
+    if asks is LIBRARY:
+        share, sums = frame_numbers.rounding(half, len(THREADS) if orders else 0)
+        worst = max(worst, share)
+        seen["frames", half] |= set(range(sums))
+    values = max(map(len, seen.values()))
+    text = f"One row of [0, 1] moves a sum by {worst:.9g}; orders, threads and sources give {values} value(s)."
+    return Verdict("N1", worst > SLACK or values > 1, text, {"moved": worst, "values": values})
 
 
 def _sum(plan: Any, table: Any, threads: int) -> float:
@@ -97,6 +114,8 @@ def overflowing(asks: Asks = LIBRARY, *, kinds: Sequence[str] = INTEGERS) -> Ver
                         worst = max(worst, *(_share(plan, found[0], less, column) for less in found[1:]))
                 except Exception:
                     failed.append(f"{kind}, {unit}")
+    if asks is LIBRARY:
+        worst = max(worst, frame_numbers.overflowing(kinds))
     text = f"The worst row moves a sum by {worst:.9g} of its bound; {len(failed)} failed {failed[:1]}."
     figures = {"moved": worst, "failed": len(failed), "refused unread": refused}
     return Verdict("N2", bool(failed) or worst > SLACK, text, figures)
@@ -126,8 +145,9 @@ def reordered(asks: Asks = LIBRARY, *, orders: int = 50) -> Verdict:
             p = draw.order(len(x))
             found = before_noise(plan, {"t": {"u": u[p], "x": x[p], "w": w[p]}}, THREADS[turn % len(THREADS)])
             seen.add((str(unit), str(found["numbers"])))
-    text = f"The same rows in {orders} orders gave {len(seen)} sets of numbers for 2 units."
-    return Verdict("N3", len(seen) > 2, text, {"sets": len(seen)})
+    sets = max(len(seen), frame_numbers.reordered(x, orders) if asks is LIBRARY else 0)
+    text = f"The same rows in {orders} orders gave {sets} sets of numbers for 2 units."
+    return Verdict("N3", sets > 2, text, {"sets": sets})
 
 
 def poisoned(
@@ -145,6 +165,8 @@ def poisoned(
             odd += sum(not math.isfinite(each) for found in pair for each in _numbers(found))
             worst = max(worst, moved(plan, *pair)) if hasattr(plan, "fixed") else worst
         worst = max(worst, *(_folded(asks, Path(folder), kind) for kind in kinds))
+    if asks is LIBRARY:
+        worst = max(worst, frame_numbers.poisoned(POISON))
     text = (
         f"A poisoned row moves {worst:.9g} of its bound at most; {failed} runs failed, {odd} numbers were not finite."
     )

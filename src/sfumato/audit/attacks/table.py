@@ -92,7 +92,8 @@ LIST: tuple[Attack, ...] = (
     Attack("A1", "accountants that sell below cost", "prices.attack", control="prices.control"),
     # sums
     Attack("N1", "sums that round by more than one row (Casacuberta et al. 2022)", "sql_numbers.rounding",
-           quick={"half": 2**14, "orders": 3}, planted={"asks": Of("sql_numbers.CONTROL")}),
+           quick={"half": 2**14, "orders": 3},
+           planted={"asks": Of("sql_numbers.CONTROL"), "half": 2**18, "kinds": ("arrow",), "orders": 3}),
     Attack("N2", "integers at the end of their type", "sql_numbers.overflowing",
            quick={"kinds": ("int8", "uint64")}, planted={"asks": Of("sql_numbers.WRAPPING")}),
     Attack("N3", "sums that depend on the order of rows", "sql_numbers.reordered",
