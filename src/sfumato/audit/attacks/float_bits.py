@@ -22,7 +22,7 @@ from numpy.typing import NDArray
 
 from ..counting import at_least, at_most
 from .bitwise import Integers, lowest_bit, magnitude
-from .targets import LIBRARY, Floats, Target
+from .targets import EVERY, Floats, Target
 from .verdict import FALSE_ALARM, Verdict
 
 RELEASES = 200_000
@@ -40,7 +40,7 @@ class Shown:
 
 
 def attack(
-    targets: Sequence[Target] = LIBRARY,
+    targets: Sequence[Target] = EVERY,
     *,
     releases: int = RELEASES,
     sensitivities: tuple[float, ...] | None = None,

@@ -20,7 +20,9 @@ from ...accounting import gdp
 from ...bounds import Bounded, Sensitivity
 from ...mechanisms.additive import Additive
 from ...mechanisms.gaussian import Gaussian
+from ...mechanisms.geometric import Geometric
 from ...mechanisms.laplace import Laplace
+from ...mechanisms.vector import L2Noise, LInfinityNoise, VectorNoise
 from ...noise import Bits, Noise, SecureBits
 from ...plan import Run
 from ...rows import Rows
@@ -117,7 +119,29 @@ class Library:
         return plan._run(_NO_ROWS, Run(Noise(self.bits)))
 
 
+@dataclass(frozen=True)
+class Vector:
+    """Noise on a whole vector, here of one number: drawn one by one, so there is a tenth of the releases."""
+
+    kind: type[VectorNoise]
+    epsilon: float = 1.0
+    delta: float = 0.0
+    sensitivities: tuple[float, ...] = (REAL[0], 1.0, REAL[-1])
+    bits: Bits = field(default_factory=SecureBits)
+
+    @property
+    def name(self) -> str:
+        return f"{self.kind.__name__}, sum"
+
+    def release(self, value: float, sensitivity: float, count: int) -> Floats:
+        query = _Copies(unit=Unit(), value=Fraction(value), reach=Fraction(sensitivity), count=1)
+        plan, run = self.kind(query=query, epsilon=Fraction(self.epsilon)), Run(Noise(self.bits))
+        return np.concatenate([plan._run(_NO_ROWS, run) for _ in range(max(count // 10, 1))])
+
+
 LIBRARY: tuple[Target, ...] = (Library(Laplace), Library(Gaussian), Library(Laplace, counts=True))
+EVERY: tuple[Target, ...] = (*LIBRARY, Library(Geometric, counts=True), Vector(L2Noise), Vector(LInfinityNoise))
+"""Every mechanism that adds noise to numbers."""
 
 
 @dataclass(frozen=True)
