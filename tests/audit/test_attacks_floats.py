@@ -243,9 +243,9 @@ def test_mutants_are_caught_in_99_of_100_runs() -> None:
 @pytest.mark.slow
 def test_the_library_is_never_called_broken_in_many_runs(sure: None) -> None:
     for _ in range(30):
-        assert not attacks.attack("F1").broken
+        assert not attacks.attack("F1", quick=True).broken
         assert not attacks.attack("F2").broken
-    assert not attacks.attack("F4").broken
+    assert not any(attacks.attack(each).broken for each in ("F1", "F4"))
 
 
 def test_f1_bounds_hold_on_laws_that_are_known() -> None:

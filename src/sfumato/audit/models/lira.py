@@ -27,11 +27,11 @@ from ... import checks
 from ...learn.plan import SGD
 from ...learn.stepping import Stepper
 from ...noise import Noise
+from ..counting import checked_confidence
 from ..given import noise_of
 from . import canaries as coins_of
 from . import watching
 from .inputs import Pool
-from .one_run_bound import checked_confidence
 from .outcome import ModelAudit, judged
 from .two_sided import EveryRate, everywhere
 from .watching import Columns, Steps

@@ -11,6 +11,7 @@ from typing import Any
 import numpy as np
 
 from ... import checks, display
+from ..counting import checked_confidence, checked_delta
 from . import canaries, one_run_bound, one_run_tradeoff
 from .canaries import Counted
 from .one_run_tradeoff import Curve
@@ -117,7 +118,7 @@ def judged(
     cut      where scores turn from "out" to "in", if that is known in advance: 0 for log-likelihood ratios
     """
     values, inside = canaries.checked(scores, coins)
-    delta = one_run_bound.checked_delta(delta)
+    delta = checked_delta(delta)
     if isinstance(claim, bool) or not isinstance(claim, int | float) or not claim >= 0:
         raise checks.refuse("claim", claim, "the epsilon that is claimed, a number from 0 on")
     if cut is not None and (isinstance(cut, bool) or not isinstance(cut, int | float) or not math.isfinite(cut)):
@@ -127,7 +128,7 @@ def judged(
     if figures is not None and not isinstance(figures, Mapping):
         raise checks.refuse("figures", type(figures).__name__, "numbers by name, or leave it out")
     numbers = canaries.numbers_of(guesses, len(inside))
-    share = _share(one_run_bound.checked_confidence(confidence), len(numbers))
+    share = _share(checked_confidence(confidence), len(numbers))
     found = tuple(canaries.counted(values, inside, number, cut=cut) for number in numbers)
     many = len(inside)
     told = dict(figures or {})
