@@ -2,13 +2,15 @@
 
 The account above pays with the one below. Room that is held is nobody else's, and is drawn once. A part of a list that
 was paid in advance is taken once. A closed account pays nothing, and one whose data failed again and again is locked.
-The stored answer is of the very data that was asked, and the data opens with its own receipts alone. A copy of the data
-has no budget of its own, a block shows its own rows alone, and guarantees for different units do not add up.
+The stored answer is of the very data that was asked, and the data opens with its own receipts alone. What runs in steps
+pays for each of them. A copy of the data has no budget of its own, a block shows its own rows alone, and guarantees
+for different units do not add up.
 """
 
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator
+from dataclasses import replace
 from fractions import Fraction
 from importlib.util import find_spec
 from typing import Any
@@ -22,12 +24,14 @@ from ...ledger.stores.memory import MemoryStore
 from ...plan import Plan, Receipt
 from ...private import Private
 from ...schema import Schema, category, real
+from .. import shipped
 from ..mutants import ledgers
 from .ledger.ground import PATIENT, ROW, count
 from .verdict import Verdict
 
 Kind = Callable[[Any], Ledger]
 _HALF, _MOST = Fraction(1, 2), Fraction(3, 5)
+_ROUNDING = Fraction(1, 10**9)
 
 
 def _opened(kind: Kind, **accounts: str | None) -> Ledger:
@@ -171,6 +175,23 @@ def loops(kind: Kind) -> Iterator[str]:
         pass
 
 
+def trainings(kind: Kind) -> Iterator[str]:
+    """A training pays for its steps one by one: as much as for all of them at once, but for the rounding of sums."""
+    if find_spec("torch") is None:
+        return
+    some: Any = shipped.PLANS["SGD"]()
+    plan = replace(some, times=3)
+    private = Private("points", {"x": [0.5], "y": [1.0]}, unit=ROW, schema=Schema({plan.table.name: plan.table}))
+    one, whole = (kind(MemoryStore()) for _ in range(2))
+    for ledger in (one, whole):
+        ledger.open_account("points", Budget(epsilon=10, delta=0.01), unit=ROW, reason="for an attack")
+    Curator(private, one).release(plan)
+    _paid(whole, plan, data=private.address)
+    paid, due = ({each.currency: each.spent for each in ledger.spent("points")} for ledger in (one, whole))
+    if any(paid[name] < due[name] * (1 - _ROUNDING) for name in due):
+        yield "the steps of a training are not paid"
+
+
 def copies(kind: Kind) -> Iterator[str]:
     """Who is in a copy is in the data: whatever its people's accounts are, now or later, they pay for both."""
     ledger = _opened(kind, a=None)
@@ -215,7 +236,7 @@ def blocks(kind: Kind) -> Iterator[str]:
             yield "SQL reads rows of no block, or of another one, with a block"
 
 
-DOORS = (receipts, above, data_pays, held, listed, closed, locked, answered, loops, copies, units, blocks)
+DOORS = (receipts, above, data_pays, held, listed, closed, locked, answered, loops, trainings, copies, units, blocks)
 
 
 def attack(kind: Kind = Ledger) -> Verdict:

@@ -12,6 +12,7 @@ from multiprocessing.connection import Connection, wait
 from typing import Any, Literal
 
 from ..attacks.verdict import CouldNotRunError
+from ..scripted import TooManyError
 from . import detectors
 from .mutant import Mutant
 
@@ -217,7 +218,7 @@ def looked(name: str, *, blind: bool = False) -> Told:
         if not blind:
             text = detectors.found(name)() or ""
             said = "noticed" if text else "passed"
-    except (CouldNotRunError, ImportError) as problem:
+    except (CouldNotRunError, ImportError, TooManyError) as problem:  # outcomes that cannot be listed prove nothing
         said, text = "could not run", str(problem)
     except Exception as problem:
         said, text = "noticed", f"{type(problem).__name__}: {problem}"

@@ -144,3 +144,11 @@ def rows_for_users() -> None:
         )
 
     swap_everywhere(stepping.members, made)
+
+
+@FAULTS.fault("steps are counted, and not drawn in the ledger", by=attacks("B4"))
+def free_steps() -> None:
+    from ....held import Stepwise
+    from ....plan import Run
+
+    swap(Stepwise, "_take", lambda _: Run._take)
