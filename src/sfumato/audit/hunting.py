@@ -12,6 +12,7 @@ import time
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 from functools import partial
+from itertools import zip_longest
 from typing import Any
 
 import numpy as np
@@ -23,7 +24,7 @@ from ..schema import Column, Table, TensorColumn
 from . import views
 from .neighbours import Pair, Person, Scene, blank, extreme_people, extremes, pair_of, scenes, told, too_many
 from .outputs import Reading
-from .subjects import Failed, Subject
+from .subjects import Failed, OfPlan, Subject
 from .telling import candidates
 
 _SIZES = (0, 0, 1, 1, 2, 3, 4, 6, 9, 14, 40)  # of the crowd beside the changing unit
@@ -224,7 +225,7 @@ def hunt(
     """The pairs worth a closer look, the most telling first, and how many were tried; `runs` in all, both sides
     together, are spent on it."""
     seed, world = Dice(bits).below(2**62), World.of(plan, table, bits)
-    by_events = subject.in_bulk and not getattr(subject, "adds", False)
+    by_events = subject.in_bulk and not subject.steady
     few = _EVENTS_RUNS if by_events else 4 * _LEAST if subject.in_bulk else _LEAST
     room = max(_FEW, runs // (2 * few))
     if until is None:
@@ -232,8 +233,11 @@ def hunt(
     if plan.opens == "engine":
         room = min(room, _STATEMENTS)
     score = partial(_shown, judged=runs) if by_events else _closeness
-    known = list(scenes(plan, table))
-    stride = max(1, -(-len(known) // max(room // 3, _FEW)))
+    known, stride = list(scenes(plan, table)), 1
+    if plan.opens == "engine":
+        known = _heaviest_first(known)[: max(room // 2, _FEW)]
+    else:
+        stride = max(1, -(-len(known) // max(room // 3, _FEW)))
     tried: list[Ranked] = []
 
     def look(words: str, scene: Scene) -> Ranked:
@@ -260,6 +264,14 @@ def hunt(
     return [each.pair for each in _best(tried, _KEPT)], len(tried)
 
 
+def _heaviest_first(known: Sequence[tuple[str, Scene]]) -> list[tuple[str, Scene]]:
+    """Where few scenes can be tried: of each crowd in turn, those in which most rows change."""
+    turns: dict[int, list[tuple[str, Scene]]] = {}
+    for each in sorted(known, key=lambda named: -sum(map(len, (*named[1].before, *named[1].after)))):
+        turns.setdefault(id(each[1].others), []).append(each)
+    return [each for turn in zip_longest(*turns.values()) for each in turn if each is not None]
+
+
 def _best(tried: Sequence[Ranked], most: int) -> list[Ranked]:
     """The highest, but of those that do the same only the first few."""
     kept: list[Ranked] = []
@@ -282,7 +294,8 @@ def _closeness(subject: Subject, pair: Pair, runs: int, seed: int) -> tuple[floa
     moved = (one - other).mean(axis=0) / width
     widened = np.abs(one.std(axis=0) - other.std(axis=0)) / width
     differ = (np.abs(one - other) > 1e-9 * width).any(axis=1).mean()
-    score = float(np.sqrt(np.sum(moved**2) + np.max(widened) ** 2) + differ)
+    used = subject.used(pair) if isinstance(subject, OfPlan) else None
+    score = float(np.sqrt(np.sum(moved**2) + np.max(widened) ** 2) + differ) if used is None else used
     return score, np.round(np.concatenate([moved, widened]), 2).tobytes()
 
 

@@ -20,7 +20,7 @@ from .. import checks
 from ..errors import ArgumentError, SfumatoError
 from ..noise import Bits, SeededBits
 from ..rows import Rows
-from . import classifier, evidence, losses, ratios, testers, views
+from . import classifier, evidence, losses, ratios, sql_losses, testers, views
 from .claims import claims_of
 from .counting import Claims, shown
 from .hunting import hunt
@@ -37,6 +37,7 @@ _FEWEST, _USUAL_MOST, _MOST = 400, 200_000, 5_000_000
 _CLOSER, _JUDGED = 3, 1  # pairs on which events are chosen; and of these, pairs that are judged
 _SHARES = 7.0  # how many times `runs` are run in all
 _BLOCK = 20_000
+_LOOKED_AT = 4e-7  # seconds for each number of an output, where runs themselves cost next to nothing
 _PER_WAY = {"exact law": 3, "histogram": 4, "classifier": 3, "hockey stick": 3, "renyi": 2}
 
 
@@ -101,10 +102,10 @@ class Look:
         size = 4 if not self.subject.in_bulk else _BLOCK // 10
         while (spent := time.process_time() - start) < 0.1 or done < 8:
             outputs = self.subject.outputs(pair.rows, size, SeededBits(done))
-            Reading.fit(outputs, outputs).of(outputs)
+            numbers = Reading.fit(outputs, outputs).of(outputs).shape[1]
             done += size
             size = min(2 * size, _BLOCK)
-        return max(spent / done, 4e-6)
+        return max(spent / done, _LOOKED_AT * (8 + numbers))
 
     def hunted(self) -> tuple[list[Pair], int]:
         """Pairs worth a closer look."""
@@ -267,6 +268,8 @@ class Look:
     def _exactly(self, pairs: Sequence[Pair]) -> Found | None:
         """The loss computed from the law, where the plan or a part of it says its law: no runs, so no error."""
         subject = self.subject
+        if isinstance(subject, OfPlan) and subject.answers:
+            return self._of_query(subject, pairs)
         if not isinstance(subject, OfPlan) or not all(isinstance(pair.rows, Rows) for pair in pairs):
             return None
         rows = []
@@ -282,3 +285,14 @@ class Look:
         return Found(
             "exact loss", float(proven), epsilon, delta if not delta else loss.found, f"{loss} ({change})", broken
         )
+
+    def _of_query(self, subject: OfPlan, pairs: Sequence[Pair]) -> Found | None:
+        """The same for a query: how far one unit moves its numbers, beside their noise and the price of all of them."""
+        known = [(used, pair.change) for pair in pairs if (used := subject.used(pair)) is not None]
+        if not known:
+            return None
+        share, change = max(known)
+        words = f"a unit uses {100 * share:.6g} % of what is paid for ({change})"
+        plan = subject.plan
+        proven = sql_losses.epsilon(plan, share)
+        return Found("exact loss", proven, float(plan.price()), float(plan.delta), words, share > sql_losses.SLACK)

@@ -32,6 +32,27 @@ _DEEPEST = 16  # parts of parts: what holds itself has no end
 _LARGEST = 1e100
 
 
+@dataclass(frozen=True, eq=False)
+class Alike:
+    """Outputs that all have the same parts, and these are numbers: where they stand, and a row for each output."""
+
+    places: tuple[Place, ...]
+    cells: Floats
+
+    @classmethod
+    def joined(cls, parts: Sequence[Alike]) -> Alike:
+        return cls(parts[0].places, np.concatenate([each.cells for each in parts]))
+
+    def __len__(self) -> int:
+        return len(self.cells)
+
+    def __iter__(self) -> Iterator[Floats]:
+        return iter(self.cells)
+
+    def __getitem__(self, which: Any) -> Any:
+        return Alike(self.places, self.cells[which]) if isinstance(which, slice) else self.cells[which]
+
+
 @dataclass(frozen=True)
 class Reading:
     """How an output becomes a row of numbers.
@@ -83,6 +104,10 @@ class Reading:
 
     def _cells(self, outputs: Any) -> Floats:
         """Numbers, nan where a part is missing."""
+        if isinstance(outputs, Alike):
+            column = {place: i for i, place in enumerate(outputs.places)}
+            known = np.array([column.get(place, -1) for place in self.places])
+            return np.where(known < 0, math.nan, outputs.cells[:, known])
         matrix = _matrix(outputs)
         if matrix is not None:
             columns = [place[0] for place in self.places if len(place) == 1 and isinstance(place[0], int)]
@@ -211,6 +236,8 @@ def _all_places(matrix: Floats) -> list[Place]:
 
 
 def _places(one: Any, other: Any) -> tuple[Place, ...]:
+    if isinstance(one, Alike) and isinstance(other, Alike):
+        return tuple(dict.fromkeys((*one.places, *other.places)))[:_SEEN] or ((),)
     shapes = [_matrix(sample) for sample in (one, other)]
     if (
         all(shape is not None for shape in shapes)
@@ -224,7 +251,7 @@ def _places(one: Any, other: Any) -> tuple[Place, ...]:
 
 
 def _spelled_in(samples: Sequence[Any], places: tuple[Place, ...]) -> Iterator[str]:
-    if all(_matrix(sample) is not None for sample in samples):
+    if all(isinstance(sample, Alike) or _matrix(sample) is not None for sample in samples):
         return
     wanted = set(places)
     for sample in samples:

@@ -24,8 +24,8 @@ from ..plan import Plan, Run
 from ..schema import Table
 from .claims import claims_of
 from .given import check_maker
-from .neighbours import table_for
-from .outputs import unreadable
+from .neighbours import Pair, table_for
+from .outputs import Alike, unreadable
 
 MakeNoise = Callable[[Bits], Noise]
 _BLOCK = 20_000  # runs at once
@@ -42,6 +42,10 @@ class Subject(Protocol):
     @property
     def in_bulk(self) -> bool:
         """Are many runs hardly dearer than one?"""
+
+    @property
+    def steady(self) -> bool:
+        """Is the noise of a run the same on the same bits, whatever the data?"""
 
     def outputs(self, data: Any, count: int, bits: Bits) -> Any:
         """So many independent outputs: a list, or an array with a row for each."""
@@ -92,15 +96,42 @@ class OfPlan:
             and kind._run is SparseVector._run
         )
 
+    @cached_property
+    def answers(self) -> bool:
+        """Is it a query whose numbers can be answered many times at once?"""
+        if self.plan.opens != "engine":
+            return False
+        from .answers import repeats
+
+        return repeats(self.plan)
+
     @property
     def in_bulk(self) -> bool:
-        return self.adds or self.asks or hasattr(self.plan, "outcomes")
+        return self.steady or self.asks or hasattr(self.plan, "outcomes")
+
+    @property
+    def steady(self) -> bool:
+        return self.adds or self.answers
+
+    def used(self, pair: Pair) -> float | None:
+        """The share of its price that a pair uses, where the numbers of a query and their laws say it; None for other
+        plans, and where it does not run."""
+        if not self.answers:
+            return None
+        from .sql_losses import beside_noise, without_noise
+
+        try:
+            return beside_noise(self.plan, *(without_noise(self.plan, data) for data in pair))
+        except Exception:  # whether it runs on such rows is for the samples to say
+            return None
 
     def outputs(self, data: Any, count: int, bits: Bits) -> Any:
         if not self.in_bulk:
             return [self._one(data, bits) for _ in range(count)]
+        if self.answers:
+            return self._answered(data, count, bits)
         block, draw = self._many(data, bits)
-        return np.concatenate([draw(min(block, count - start)) for start in range(0, count, block)])
+        return np.concatenate([draw(size) for size in _sizes(count, block)])
 
     def _many(self, data: Any, bits: Bits) -> tuple[int, Callable[[int], Any]]:
         """So many runs at once, and what draws them."""
@@ -109,6 +140,16 @@ class OfPlan:
         values = self.plan.query.steps(data, self.plan.exponent)  # type: ignore[attr-defined]
         block = max(1, min(_BLOCK, _NUMBERS // max(values.size, 1)))
         return block, lambda size: self._added(values, size, bits)
+
+    def _answered(self, data: Any, count: int, bits: Bits) -> Any:
+        from .answers import answers
+
+        try:
+            numbers = len(answers(self.plan, data, 1, self.noise(SeededBits(0))).places)
+            sizes = _sizes(count, max(1, min(_BLOCK, _NUMBERS // max(numbers, 1))))
+            return Alike.joined([answers(self.plan, data, size, self.noise(bits)) for size in sizes])
+        except Exception:  # what fails, fails run by run
+            return [self._one(data, bits) for _ in range(count)]
 
     def _one(self, data: Any, bits: Bits) -> Any:
         try:
@@ -126,6 +167,11 @@ class OfPlan:
         if hasattr(self.plan, "outcomes"):  # a plan that has its own way
             return self.plan.outcomes(data, Run(self.noise(bits)), size)
         return _conversations(self.plan, data, size, self.noise(bits))
+
+
+def _sizes(count: int, block: int) -> Iterator[int]:
+    """So many runs in blocks."""
+    return (min(block, count - start) for start in range(0, count, block))
 
 
 def _conversations(plan: Any, rows: Any, trials: int, noise: Noise) -> Any:
@@ -166,6 +212,10 @@ class OfCode:
 
     @property
     def in_bulk(self) -> bool:
+        return False
+
+    @property
+    def steady(self) -> bool:
         return False
 
     @cached_property

@@ -57,12 +57,14 @@ class Groups:
         return np.fromiter(found, dtype=np.int64, count=table.num_rows)
 
 
-def answer(front: Front, design: Design, connection: Connection, noise: Noise) -> dict[str, Any]:
-    """The whole release, for limits that are known."""
+def answer(
+    front: Front, design: Design, connection: Connection, noise: Noise, groups: Groups | None = None
+) -> dict[str, Any]:
+    """The whole release, for limits that are known; `groups` are the public ones, if somebody has them already."""
     if front.selects:
         groups, found = selected(front, design, connection, noise)
     else:
-        groups = given(front, connection)
+        groups = given(front, connection) if groups is None else groups
         found = sums(front, design, connection, noise, groups)
     return {**stored(front, groups), **found, **rest(front, design, connection, noise, groups)}
 

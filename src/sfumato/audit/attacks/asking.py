@@ -8,20 +8,16 @@ from __future__ import annotations
 
 import math
 import traceback
-from collections import Counter
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 
-from ... import events
 from ...accounting.filters import Budget
 from ...curator import Curator
 from ...errors import SfumatoError, guarded
-from ...laws import Law
 from ...ledger.memory import MemoryLedger
 from ...noise import Noise, SecureBits
 from ...plan import Plan, Run
@@ -31,41 +27,13 @@ from ...schema import Schema, Table
 from ...sources import connect, source
 from ...sources.base import needed
 from ...units import Unit
+from ..sql_losses import Overheard, apart, beside_noise, without_noise
 
 Columns = Mapping[str, Any]
 Asks = Callable[..., Plan[Any]]
 """Makes a plan of (text, schema, unit=..., epsilon=..., limits=..., ...): `sql`, or a planted bug."""
 
 KINDS = ("columns", "arrow", "pandas", "polars", "parquet", "csv", "duckdb")
-SLACK = 1 + 1e-9  # numbers before the noise are read as floats
-
-
-class Silent(Noise):
-    """Draws nothing but zeros: what is left is the data's own part."""
-
-    def __init__(self) -> None:
-        super().__init__(SecureBits())
-
-    def draw(self, law: Law, count: int) -> NDArray[Any]:
-        return np.zeros(count, dtype=np.int64)
-
-
-class _Overheard:
-    """A connection whose results are kept."""
-
-    def __init__(self, inner: Any) -> None:
-        self._inner, self.dialect, self.tables = inner, inner.dialect, inner.tables
-        self.results: list[Any] = []
-
-    @property
-    def engine(self) -> Any:
-        """Of the planted bugs, which ask it past the door."""
-        return self._inner._engine
-
-    def run(self, tree: Any) -> Any:
-        found = self._inner.run(tree)
-        self.results.append(found)
-        return found
 
 
 def stored(columns: Columns, kind: str, folder: Path, name: str = "t", *, group: int = 100_000) -> Any:
@@ -100,17 +68,9 @@ def before_noise(plan: Any, tables: Mapping[str, Any], threads: int | None = Non
     try:
         if isinstance(plan, Sql) and plan.fixed is not None:
             plan.fixed.__dict__["threshold"] = -(2**62)
-        overheard = _Overheard(session)
-        found = dict(plan._run(overheard, Run(Silent())))
+        return without_noise(plan, session)
     finally:
         session.close()
-    leaves = [each for each in overheard.results if "leaf" in each.column_names]
-    return {**found, "leaves": [_by_place(each) for each in leaves]}
-
-
-def _by_place(table: Any) -> dict[tuple[Any, ...], int]:
-    rows = zip(*(column.to_pylist() for column in table.columns), strict=True)
-    return {row[:-1]: int(row[-1]) for row in rows}
 
 
 def moved(plan: Any, one: Mapping[str, Any], other: Mapping[str, Any]) -> float:
@@ -125,67 +85,18 @@ def moved(plan: Any, one: Mapping[str, Any], other: Mapping[str, Any]) -> float:
     whole = float(sum(each.share for each in design.sums))
     parts = []
     for each in design.sums:
-        ratio = length(_apart(one, other, "numbers", each.measure.name)) / float(each.reach)
+        ratio = length(apart(one, other, "numbers", each.measure.name)) / float(each.reach)
         parts.append(float(each.share) / whole * (ratio**2 if squared else ratio))
     shares = [math.sqrt(math.fsum(parts)) if squared else math.fsum(parts)]
     if design.votes is not None:
-        shares.append(length(_apart(one, other, "numbers", "units")) / float(design.keys_reach))
+        shares.append(length(apart(one, other, "numbers", "units")) / float(design.keys_reach))
     for name in design.questions.distinct:
-        shares.append(sum(map(abs, _apart(one, other, "distinct", name))) / design.limits.values)
+        shares.append(sum(map(abs, apart(one, other, "distinct", name))) / design.limits.values)
     for here, there in zip(one["leaves"], other["leaves"], strict=True):
         places = here.keys() | there.keys()
         gaps = (here.get(place, 0) - there.get(place, 0) for place in places)
         shares.append(length(gaps) / float(design.rows_reach * 2**design.bits))
     return max(*shares, beside_noise(plan, one, other))
-
-
-def beside_noise(plan: Any, one: Mapping[str, Any], other: Mapping[str, Any], design: Any = None) -> float:
-    """The same in units of the noise that is really drawn, for all numbers together, beside what the event is sold at:
-    shares of the budget that add up to more than the whole show here. Whatever a change of the plan's unit is: groups
-    and replaced units have no other measure.
-
-    design  of another plan for the same questions under the same limits, in the place of the plan's own
-    """
-    design, event = design or plan.fixed, plan.event
-    noise: Any = event.events[0] if isinstance(event, events.Sequence) else event
-    named = [("numbers", each) for each in (*design.sums, *([design.votes.coordinate] if design.votes else []))]
-    named += [("distinct", design.distinct(name)) for name in design.questions.distinct]
-    parts = []
-    for part, each in named:
-        law = design.law(each)
-        width = math.ldexp(law.spread, each.exponent - each.bits)
-        sizes = [abs(gap) / width for gap in _apart(one, other, part, each.measure.name)]
-        parts += [size**2 for size in sizes] if isinstance(noise, events.Gaussian) else sizes
-    for name, here, there in zip(
-        (*design.questions.ranked, *design.questions.binned), one["leaves"], other["leaves"], strict=True
-    ):
-        width = design.law(design.counted(name)).spread
-        sizes = [abs(gap) / width for gap in _at_all_levels(design, name, here, there)]
-        parts += [size**2 for size in sizes] if isinstance(noise, events.Gaussian) else sizes
-    if isinstance(noise, events.Gaussian):
-        return math.sqrt(math.fsum(parts)) * float(noise.multiplier)
-    return math.fsum(parts) / float(noise.epsilon)
-
-
-def _at_all_levels(design: Any, name: str, here: Mapping[Any, int], there: Mapping[Any, int]) -> Iterator[int]:
-    """How far the nodes of a tree move, at each of its levels, in steps; of a histogram, how far its bins do."""
-    ranked = design.questions.ranked
-    for stride in ranked[name].leaves.strides if name in ranked else (1,):
-        gaps: Counter[Any] = Counter()
-        for place in here.keys() | there.keys():
-            gaps[*place[:-1], int(place[-1]) // stride] += here.get(place, 0) - there.get(place, 0)
-        yield from gaps.values()
-
-
-def _apart(one: Mapping[str, Any], other: Mapping[str, Any], part: str, name: str) -> list[float]:
-    here, there = _by_group(one, part, name), _by_group(other, part, name)
-    return [here.get(group, 0.0) - there.get(group, 0.0) for group in here.keys() | there.keys()]
-
-
-def _by_group(raw: Mapping[str, Any], part: str, name: str) -> dict[tuple[str, ...], float]:
-    groups = zip(*([repr(each) for each in column] for column in raw["keys"].values()), strict=True)
-    listed = list(groups) if raw["keys"] else [()] * int(raw["groups"])
-    return dict(zip(listed, raw[part][name], strict=True))
 
 
 @dataclass(frozen=True)
@@ -228,7 +139,7 @@ def watched(asks: Asks, text: str, schema: Schema, unit: Unit, tables: Mapping[s
 def _ran(plan: Any, tables: Mapping[str, Any]) -> Any:
     session = connect({name: (plan.schema.table(name), source(each)) for name, each in tables.items()})
     try:
-        return plan._run(_Overheard(session), Run(Noise(SecureBits())))
+        return plan._run(Overheard(session), Run(Noise(SecureBits())))
     finally:
         session.close()
 

@@ -24,6 +24,7 @@ from ...ledger.stores.memory import MemoryStore
 from ...plan import Plan, Receipt
 from ...private import Private
 from ...schema import Schema, category, real
+from ...sources.base import needed
 from .. import shipped
 from ..mutants import ledgers
 from .ledger.ground import PATIENT, ROW, count
@@ -225,8 +226,7 @@ def blocks(kind: Kind) -> Iterator[str]:
             yield "rows of no block, or of another one, are read with a block"
         if find_spec("duckdb") is None or find_spec("sqlglot") is None:
             continue
-        from sqlglot import exp
-
+        exp = needed("sqlglot").exp
         session = part._opened(part._sources, "engine")
         try:
             found = session.run(exp.select("count(*) AS n").from_(exp.to_table(part.table.name, quoted=True)))

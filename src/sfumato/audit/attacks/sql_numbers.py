@@ -29,8 +29,9 @@ from ...sources.base import needed
 from ...units import Unit
 from ..made_up import MadeUp
 from ..mutants import queries
+from ..sql_losses import SLACK
 from . import frame_numbers
-from .asking import KINDS, LIBRARY, SLACK, Asks, before_noise, moved, one_table, stored
+from .asking import KINDS, LIBRARY, Asks, before_noise, moved, one_table, stored
 from .verdict import Verdict
 
 ROW, USER = Unit(), Unit("user:u")

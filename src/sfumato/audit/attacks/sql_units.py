@@ -20,7 +20,8 @@ from ...schema import Schema, Table, category, flag, key, real, whole
 from ...units import Unit
 from ..made_up import MadeUp
 from ..mutants import queries
-from .asking import LIBRARY, SLACK, Asks, before_noise, beside_noise, moved
+from ..sql_losses import SLACK, beside_noise
+from .asking import LIBRARY, Asks, before_noise, moved
 from .verdict import Verdict
 
 USER, ROW = Unit("user:u"), Unit()
