@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import copy
+import sqlite3
 from collections.abc import Callable
+from contextlib import closing
 from fractions import Fraction
 from pathlib import Path
 from typing import Any
@@ -211,3 +213,19 @@ def test_an_answer_that_others_paid_for_is_for_those_who_might_have() -> None:
     for key in (None, "hers"):
         assert Curator(data, desks["ana"], accounts=("ana's",)).release(plan, key=key).raw == answer
     assert desks["max"].spent("max's")[0].spent == 0
+
+
+def test_every_byte_of_an_index_is_seen(tmp_path: Path) -> None:
+    """SQLite's integrity check takes an index entry of the wrong length for sound."""
+    book = chain._Book(tmp_path, chain.verify)
+    with closing(sqlite3.connect(f"file:{book.path}?mode=ro", uri=True)) as connection:
+        (size,) = connection.execute("PRAGMA page_size").fetchone()
+        found = "SELECT rootpage FROM sqlite_schema WHERE name = 'receipts_by_plan'"
+        (page,) = connection.execute(found).fetchone()
+    changed = 0
+    for place in range((page - 1) * size, page * size):
+        book.spoil(place, bytes([book.good[place] ^ 1]))
+        if chain.content(book.copy) != book.content:
+            changed += 1
+            assert not book.holds(book.copy), place
+    assert changed > 20

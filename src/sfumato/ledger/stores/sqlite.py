@@ -27,6 +27,11 @@ READ_ONLY = "the ledger was opened for reading: open it without read_only to wri
 BUSY = "the ledger was written while it was read: try again"
 _WAIT = 30.0  # seconds for the writer before us
 _BLOCK = 10_000  # entries that are read at once
+_INDEXES = {
+    "receipts_by_key": "SELECT key, id FROM receipts {how} WHERE key IS NOT NULL ORDER BY key, id",
+    "receipts_by_plan": "SELECT plan_hash, data, id FROM receipts {how} WHERE answer IS NOT NULL ORDER BY 1, 2, 3",
+    "sqlite_autoindex_facts_1": "SELECT kind, name, rowid FROM facts {how} ORDER BY kind, name",
+}
 _APPLICATION = 0x5F0A70  # marks the file as a ledger
 
 
@@ -242,7 +247,7 @@ class SQLiteStore:
 
     def _damage(self) -> str | None:
         (found,) = self._connection.execute("PRAGMA integrity_check(1)").fetchone()
-        if found != "ok":
+        if found != "ok" or not all(map(self._as_the_table, _INDEXES)):
             return "the file is damaged: a page or an index is broken"
         if self._connection.execute("SELECT 1 FROM entries WHERE number < 1").fetchone() is not None:
             return "there are entries before the first one"  # the walk along the chain begins at 1
@@ -253,6 +258,15 @@ class SQLiteStore:
             if fresh.execute(made).fetchall() == self._connection.execute(made).fetchall():
                 return None
         return "the file's tables, triggers or indexes are not the ones of a ledger"
+
+    def _as_the_table(self, index: str) -> bool:
+        """Does an index say what its table says? The integrity check looks for the rows in it, and takes an entry of
+        the wrong length for sound."""
+        rows = _INDEXES[index]
+        by_index, by_table = (
+            self._connection.execute(rows.format(how=how)).fetchall() for how in (f"INDEXED BY {index}", "NOT INDEXED")
+        )
+        return by_index == by_table
 
     def close(self) -> None:
         with self._lock:

@@ -43,6 +43,7 @@ TABLES = ("entries", "accounts", "receipts", "facts")
 BY_INDEX = (
     "SELECT key, id FROM receipts INDEXED BY receipts_by_key WHERE key IS NOT NULL ORDER BY key",
     "SELECT plan_hash, data, id FROM receipts INDEXED BY receipts_by_plan WHERE answer IS NOT NULL ORDER BY plan_hash",
+    "SELECT kind, name, rowid FROM facts INDEXED BY sqlite_autoindex_facts_1 ORDER BY kind, name",
 )
 
 
