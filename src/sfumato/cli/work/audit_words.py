@@ -178,9 +178,9 @@ def show_audit(console: Console, body: AuditDocument) -> None:
     """The table, the worst pair of each, and what it proves."""
     columns(
         console,
-        ("plan", "claim", "proven at least", "share", "ways", "verdict", "time"),
+        ("plan", "claim", "proven at least", "share", "exactly", "ways", "verdict", "time"),
         [_row(each) for each in body.plans],
-        right=(2, 3, 4, 6),
+        right=(2, 3, 4, 5, 7),
     )
     for each in body.plans:
         console.print()
@@ -198,13 +198,15 @@ def _row(each: AuditedPart) -> list[Any]:
     shown = each.shown
     if shown is None:
         if not each.models:
-            return [each.name, each.price, "", "", "", verdict, ""]
+            return [each.name, each.price, "", "", "", "", verdict, ""]
         model = each.models[0]
         part = "" if model.share is None else percent(model.share)
-        return [each.name, each.price, figure(model.epsilon), part, str(len(each.models)), verdict, ""]
-    claim = f"{figure(shown.claim)} at delta = {near(shown.delta)}"
+        return [each.name, each.price, figure(model.epsilon), part, "", str(len(each.models)), verdict, ""]
+    claim, ways = f"{figure(shown.claim)} at delta = {near(shown.delta)}", str(len(shown.ways))
     part = "" if shown.share is None else percent(shown.share)
-    return [each.name, claim, figure(shown.epsilon), part, str(len(shown.ways)), verdict, f"{shown.seconds:.1f} s"]
+    known = [way.share for way in shown.ways if way.way == "exact loss" and way.share is not None]
+    exact = percent(known[0]) if known else ""
+    return [each.name, claim, figure(shown.epsilon), part, exact, ways, verdict, f"{shown.seconds:.1f} s"]
 
 
 def _details(console: Console, each: AuditedPart) -> None:
