@@ -244,7 +244,7 @@ def test_the_series_stops_only_where_the_remainder_is_small(sigma: float, terms:
                 assert bound <= mpf(2) ** -bits
 
 
-# Published numbers (NUMBERS.md, B4).
+# Published numbers.
 
 
 @pytest.mark.parametrize(

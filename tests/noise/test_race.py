@@ -50,7 +50,7 @@ LAW = {"gumbel": exponential_mechanism, "exponential": permute_and_flip}
 
 
 def test_the_formulas_give_the_published_numbers() -> None:
-    """NUMBERS.md B4, at epsilon 1 and sensitivity 1: the rate is 1/2."""
+    """Published odds, at epsilon 1 and sensitivity 1: the rate is 1/2."""
     assert exponential_mechanism([0, -1, -2], 0.5) == pytest.approx([0.506480, 0.307196, 0.186324], abs=6e-7)
     assert permute_and_flip([0, -1, -2], 0.5) == pytest.approx([0.587172, 0.266077, 0.146751], abs=6e-7)
     assert exponential_mechanism([5, 3], 0.5)[0] == pytest.approx(0.731059, abs=6e-7)
