@@ -156,3 +156,23 @@ def test_extreme_parameters_still_end() -> None:
     for epsilon in (Fraction(1, 10**9), Fraction(10**4)):
         for delta in (Fraction(1, 10**100), Fraction(99, 100)):
             assert gdp.least_multiplier(epsilon, delta) > 0
+
+
+@pytest.mark.parametrize("mu", [1e-3, 2e-5, 0.99e-5, 1e-8, 3e-20, 1e-100])
+@pytest.mark.parametrize("x", [0.0, 0.5, 3.0, 20.0, 49.0, 51.0])
+def test_the_curve_is_right_where_both_terms_are_nearly_the_same(mu: float, x: float) -> None:
+    with mp.workdps(400):
+        m, e = mp.mpf(mu), mp.mpf(mu * x)
+        true = mp.log(mp.ncdf(m / 2 - e / m) - mp.exp(e) * mp.ncdf(-m / 2 - e / m))
+        assert abs(float(true - gdp._log_delta(mu, mu * x))) < 1e-5
+
+
+@pytest.mark.parametrize("digits", [50, 100])
+def test_next_to_no_price_is_found(digits: int) -> None:
+    """Ten Gaussians of multiplier 10^20: the search for it never ended."""
+    squared, target = Fraction(10, 10**40), Fraction(1, 10**digits)
+    found = gdp.least_epsilon(squared, target)
+    with mp.workdps(400):
+        m, e = mp.sqrt(mp.mpf(10) ** -39), mp.mpf(found.numerator) / found.denominator
+        shown = mp.ncdf(m / 2 - e / m) - mp.exp(e) * mp.ncdf(-m / 2 - e / m)
+        assert 1 - 1e-6 < float(shown * mp.mpf(10) ** digits) <= 1

@@ -21,6 +21,7 @@ from .. import exact
 from ..exact import Enclosure
 
 _LARGE = 100
+_SMALL, _FAR = 1e-5, 50.0
 
 
 def delta(mu: float, epsilon: float) -> float:
@@ -28,16 +29,25 @@ def delta(mu: float, epsilon: float) -> float:
     upper, lower = mu / 2 - epsilon / mu, -mu / 2 - epsilon / mu
     if upper > -1:
         return float(special.ndtr(upper) - math.exp(min(epsilon + float(special.log_ndtr(lower)), 0.0)))
-    log_upper = float(special.log_ndtr(upper))
-    ratio = epsilon + float(special.log_ndtr(lower)) - log_upper  # at most 0
-    return math.exp(log_upper) * -math.expm1(min(ratio, 0.0))
+    return math.exp(float(special.log_ndtr(upper))) * -math.expm1(_log_ratio(mu, epsilon))
 
 
 def _log_delta(mu: float, epsilon: float) -> float:
-    upper, lower = mu / 2 - epsilon / mu, -mu / 2 - epsilon / mu
-    log_upper = float(special.log_ndtr(upper))
-    ratio = epsilon + float(special.log_ndtr(lower)) - log_upper
-    return log_upper + math.log(max(-math.expm1(min(ratio, 0.0)), 1e-300))
+    upper = float(special.log_ndtr(mu / 2 - epsilon / mu))
+    return upper + math.log(max(-math.expm1(_log_ratio(mu, epsilon)), 1e-300))
+
+
+def _log_ratio(mu: float, epsilon: float) -> float:
+    """The logarithm of the second term over the first, at most 0. Where mu is next to nothing both are nearly the same,
+    and their difference is lost in float64; then it is -mu (h(x) - x), with x = epsilon/mu and h = phi/Phi(-x) the
+    hazard of the normal law, but for terms of mu^3."""
+    x = epsilon / mu
+    if mu >= _SMALL:
+        return min(epsilon + float(special.log_ndtr(-mu / 2 - x)) - float(special.log_ndtr(mu / 2 - x)), 0.0)
+    if x > _FAR:
+        return -mu * (1 - 2 / x**2 + 10 / x**4) / x
+    hazard = math.exp(-x * x / 2 - math.log(2 * math.pi) / 2 - float(special.log_ndtr(-x)))
+    return -mu * (hazard - x)
 
 
 def enclose_delta(mu: Fraction, epsilon: Fraction, bits: int) -> Enclosure:
