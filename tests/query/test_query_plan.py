@@ -31,6 +31,7 @@ from sfumato import (
 from sfumato.audit.conformance import check_plan
 from sfumato.errors import ArgumentError, BudgetError, PlanError
 from sfumato.query import Limits, Sql
+from sfumato.query.refusal import QueryError
 from sfumato.schema import Table, category, key, real
 from tests.query.still import answered
 
@@ -261,3 +262,18 @@ CHECKED = {
 @pytest.mark.parametrize("name", CHECKED)
 def test_queries_keep_every_promise(name: str) -> None:
     assert str(check_plan(CHECKED[name]))
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "SELECT COUNT(*) + {}1 AS s FROM t",
+        "SELECT COUNT(*) AS n FROM t HAVING COUNT(*) > {}1",
+        "SELECT w, COUNT(*) AS n FROM t GROUP BY w ORDER BY {}n",
+        "SELECT {}COUNT(*) AS n FROM t",
+    ],
+)
+def test_too_many_levels_are_refused_in_plain_words(text: str) -> None:
+    table = Schema({"t": Table({"id": key(), "w": category(["a", "b"])}, unit="id")})
+    with pytest.raises(QueryError, match="nested too deeply"):
+        sql(text.format("- " * 500), table, unit=Unit("user:id"), epsilon=1, limits=Limits(rows=2))

@@ -137,6 +137,12 @@ def front(
         return Front(outermost, keys_of(outermost.keys, keys))
     except QueryError as problem:
         raise problem.within(text) from None
+    except RecursionError:
+        raise _too_deep() from None
+
+
+def _too_deep() -> QueryError:
+    return QueryError("The query is nested too deeply.", "use fewer levels of brackets")
 
 
 def parsed(text: str) -> exp.Query:
@@ -151,7 +157,7 @@ def parsed(text: str) -> exp.Query:
         said = _TOKEN.sub(r"\1", found[0].get("description", "it cannot be read"))
         raise QueryError(f"This is not SQL{where}: {said}.", "mend the query there, or see docs/sql.md") from None
     except RecursionError:
-        raise QueryError("The query is nested too deeply.", "use fewer levels of brackets") from None
+        raise _too_deep() from None
     if len(trees) != 1:
         raise QueryError(f"One query at a time is answered, and there are {len(trees)}.", "ask them one by one")
     if not isinstance(trees[0], exp.Query):
