@@ -85,7 +85,7 @@ def _reword(copy: Path, table: str, choices: Choices) -> None:
             gone = choices.byte() % 16
             new = text[:at] + choices.of(_WORDS) + text[at + gone :]
             con.execute(f"UPDATE {table} SET {column} = ? WHERE {name} = ?", (new, which))
-    except sqlite3.Error:  # the bytes that were changed before made it no database
+    except (sqlite3.Error, UnicodeDecodeError):  # the bytes that were changed before made it no database
         return
     finally:
         con.close()
