@@ -14,26 +14,13 @@ from dataclasses import replace
 from fractions import Fraction
 from typing import Any
 
-import numpy as np
-from numpy.typing import NDArray
-
 from .. import events
 from ..accounting import approximate
-from ..laws import Law
-from ..noise import Noise, SeededBits
+from ..noise import SeededBits
 from ..plan import Run
+from .silent import Silent
 
 SLACK = 1 + 1e-9  # numbers before the noise are read as floats
-
-
-class Silent(Noise):
-    """Draws nothing but zeros: what is left is the data's own part."""
-
-    def __init__(self) -> None:
-        super().__init__(SeededBits(0))
-
-    def draw(self, law: Law, count: int) -> NDArray[Any]:
-        return np.zeros(count, dtype=np.int64)
 
 
 class Overheard:
@@ -57,7 +44,7 @@ class Overheard:
 def without_noise(plan: Any, connection: Any) -> dict[str, Any]:
     """What a release would be without its noise, with the leaves that quantiles are read from."""
     overheard = Overheard(connection)
-    found = dict(plan._run(overheard, Run(Silent())))
+    found = dict(plan._run(overheard, Run(Silent(SeededBits(0)))))
     leaves = [each for each in overheard.results if "leaf" in each.column_names]
     return {**found, "leaves": [_by_place(each) for each in leaves]}
 

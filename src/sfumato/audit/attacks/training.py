@@ -22,12 +22,12 @@ from numpy.typing import NDArray
 
 from ... import learn, schema
 from ...errors import PlanError
-from ...laws import Integers, Law
 from ...learn.stepping import Stepper
 from ...noise import Noise, SecureBits, SeededBits
 from ...rows import Rows
 from ...schema import Schema
 from ...units import Unit
+from ..silent import Silent
 from .verdict import Verdict
 
 Vector = NDArray[np.float64]
@@ -43,13 +43,6 @@ _ROWS = 12  # of the canary, where it is a user
 _MULTIPLIER = Fraction(2)
 _ROW, _REPLACED, _USER = Unit(), Unit(change="replace"), Unit("user:who")
 _NEAR = 0.03  # more than 5 standard errors of what REPEATS steps show, and half a percent for floats and the grid
-
-
-class Silent(Noise):
-    """Coins and seats as always, and noise of zero: what a sum is before noise. Never for a release."""
-
-    def draw(self, law: Law, count: int) -> Integers:
-        return np.zeros(count, dtype=np.int64)
 
 
 class Line(torch.nn.Module):

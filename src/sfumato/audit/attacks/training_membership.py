@@ -31,7 +31,7 @@ from ...rows import Rows
 from ...schema import Schema
 from ...units import Unit
 from ..models import lira, membership
-from .training import Silent
+from ..silent import Silent
 from .verdict import FALSE_ALARM, Verdict
 
 SHADOWS, TARGETS, LONE = 64, 16, 1000

@@ -95,3 +95,10 @@ def one_side() -> None:
 @FAULTS.fault("every level of a quantile gets its whole share", by=attacks("Q4"))
 def every_level() -> None:
     swap(design.Design, "_scale", lambda scale: lambda self, name, reach, levels=1: scale(self, name, reach))
+
+
+@FAULTS.fault("a tenth of a query's noise is lost", by=("check Sql",))
+def narrower() -> None:
+    from ....query import blur
+
+    swap(blur.Blur, "scale", lambda scale: lambda self, *asked: scale(self, *asked) * Fraction(9, 10))
