@@ -3,7 +3,7 @@
     release(plan), in this order, always:
       0  a key used before: its stored release, or a refusal; a key never pays twice, and its data opens once
          the same plan on the same data version, already answered and paid on these accounts: the stored release
-      1  the plan must fit the data (unit, columns), else it is refused
+      1  the plan must fit the data (unit, columns), and its files the schema, else it is refused
       2  the ledger charges every account on the path, or refuses; a part of a list that was prepaid is charged nothing,
          and is taken from the list in the same step (under the key, if one is given: so it is never taken twice)
       3  the ledger marks the receipt opened; a receipt opens once
@@ -85,6 +85,8 @@ class Curator:
         data = self.private.address
         path = self.ledger.path(self.accounts, plan, data=data)
         due = self._due(plan)
+        if due is not _ANSWERED:
+            self.private.compare()
         affordable = due is _ANSWERED or self.ledger.quote(self.accounts, plan, data=data)
         left = tuple(f"{name}: {self.ledger.left(name)}" for name in path)
         return Quote(plan, affordable, left, {name: self._used(name, plan, due) for name in path}, due)
@@ -127,6 +129,7 @@ class Curator:
         stored = before or self.ledger.answer(self.accounts, plan.hash, data)
         if stored is not None and stored[1] is not None:
             return Release(plan, record.parse(stored[1]), stored[0])
+        self.private.compare()
         if plan.steps is not None and self._by_steps(plan, None if before is None else before[0]):
             return self._stepwise(plan, note, key)
         receipt = self.ledger.spend(self.accounts, plan, data=data, grade=self._grade(plan), note=note, key=key)
@@ -180,6 +183,7 @@ class Curator:
             self._check(part)
             _has_questions(part)
         self._small(plan)
+        self.private.compare()
         data, grade = self.private.address, self._grade(plan)
         return self.ledger.prepay(self.accounts, plan, data=data, grade=grade, note=note, key=key)
 
@@ -192,6 +196,7 @@ class Curator:
         each step is drawn before it runs ("trusted steps"); under a key it goes on after a crash.
         """
         self._check(plan)
+        self.private.compare()
         if plan.steps is not None:
             if type(plan)._loop is Plan._loop:
                 raise PlanError("this plan runs its steps by itself: use curator.release(plan)")
@@ -223,6 +228,7 @@ class Curator:
         self._check(plan)
         if not isinstance(plan, Interactive):
             raise PlanError("this plan takes no questions: use curator.release(plan)")
+        self.private.compare()
         receipt = self._receipt(self.ledger.spend, plan, note, key)
         outcome = "failed"
         self._mark_opened(receipt, key)

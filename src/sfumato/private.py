@@ -85,6 +85,11 @@ class Private:
         part.blocks = tuple(block for block in self.blocks if block in blocks)
         return part
 
+    def compare(self) -> None:
+        """Refuse files that do not hold the schema's columns any more. No row is read; asked before each charge."""
+        for table in self.schema.tables.values():
+            self._sources[table.name].compare(table)
+
     def _open(self, receipt: Receipt, opens: str = "rows") -> Any:
         """The only way to the data. Called by a Curator, with a receipt for this data: its rows, or an engine's
         connection to all of its tables, whichever the plan runs on."""

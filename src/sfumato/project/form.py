@@ -48,6 +48,9 @@ class SourceForm(Form):
     delimiter: Text | None = Field(None, description="between the cells of a CSV row")
     quote: Text | None = Field(None, description='around CSV cells that hold delimiters; "" for none')
     header: Truth = Field(None, description="the first CSV row names the columns")
+    columns: list[Text] | None = Field(
+        None, description="without a header: all columns of the CSV file in their order, also those that are left out"
+    )
     encoding: Annotated[Literal["utf-8", "latin-1", "utf-16"] | None, BeforeValidator(text)] = Field(
         None, description="of a CSV file"
     )

@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Any
 
 from .. import checks
 from ..curator import Curator
+from ..errors import PlanError
 from ..query import Limits, Sql, sql
 from ..query.comments import options_in
 from .accounts import Accounts, open_accounts
@@ -23,7 +24,7 @@ if TYPE_CHECKING:
     from ..accounting.budget import Budget
     from ..ledger import About, Ledger
     from ..private import Private
-    from ..schema import Schema
+    from ..schema import Schema, Table
     from ..sources import Source
     from ..units import Unit
     from .lines import Text
@@ -148,7 +149,8 @@ class Project:
         return tuple(name for name, each in self.sources.items() if not _files(str(getattr(each, "path", ""))))
 
     def need_data(self) -> None:
-        """Refuse to go on where files of tables are missing, or not this user's to read; the error has their lines."""
+        """Refuse to go on where files of tables are missing, not this user's to read, or hold other columns than the
+        file says; the error has their lines."""
         faults = []
         for name, each in self.sources.items():
             path = str(getattr(each, "path", ""))
@@ -158,6 +160,8 @@ class Project:
                 told = f"there is no file {shown}", "put it there, or correct the path"
             elif not all(os.access(file, os.R_OK) for file in found):
                 told = f"this user may not read {shown}", "give this user the right to read it"
+            elif (misfit := _misfit(self.schema.table(name), each)) is not None:
+                told = misfit
             else:
                 continue
             faults.append(self.text.fault(("tables", name, "source"), *told))
@@ -189,6 +193,16 @@ def open_project(place: str | Path = ".") -> Project:
             "projects cannot be read here", "they need pydantic and PyYAML", "pip install 'sfumato[cli]'"
         ) from None
     return assembled(file)
+
+
+def _misfit(table: Table, source: Source) -> tuple[str, str] | None:
+    """Why a file does not hold the columns that it should, and what to do; None where it does."""
+    try:
+        source.compare(table)
+    except PlanError as problem:
+        cause, _, fix = str(problem).partition(": ")
+        return cause, fix or "correct the columns, or the file"
+    return None
 
 
 def _files(path: str) -> list[Path]:

@@ -37,6 +37,9 @@ class Source:
     def check(self, table: Table) -> None:
         """Refuse what cannot hold this table, as far as that is known without opening anything."""
 
+    def compare(self, table: Table) -> None:
+        """Refuse what does not hold this table now, as far as that shows without a row: asked before each charge."""
+
 
 def no_arrays(table: Table, what: str) -> None:
     """Refuse a table with tensor columns where no cell is an array."""

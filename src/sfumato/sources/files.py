@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import contextlib
 import csv
+from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -24,8 +25,14 @@ class Csv(Source):
 
     delimiter  one character between the cells of a row
     quote      the character around cells that hold delimiters or line breaks, doubled inside of them; "" for none
-    header     the first row names the columns; otherwise they stand in the schema's order
+    header     the first row names the columns
+    columns    without a header: the names of all columns of the file, in their order, also of those that the schema
+               leaves out. Without this the file holds the schema's columns, in its order, and no other
     null       the text of a NULL
+
+    The first row has as many cells as there are names, or nothing is read: one place off, a column would be taken for
+    its neighbour, and a visit for a patient.
+
 
     A row with too few cells ends in NULLs, cells beyond the header are left alone, a row that is not text of this
     encoding or longer than 2 MB is left out, and so are blank lines. With a quote a row may go over several lines, so a
@@ -39,6 +46,7 @@ class Csv(Source):
     header: bool = True
     encoding: str = "utf-8"
     null: str = ""
+    columns: tuple[str, ...] = ()
 
     def __post_init__(self) -> None:
         object.__setattr__(self, "path", str(checks.path(self.path, "path")))
@@ -53,31 +61,58 @@ class Csv(Source):
         checks.one_of(self.encoding, "encoding", ENCODINGS)
         if not isinstance(self.null, str) or (self.quote and self.quote in self.null) or self.delimiter in self.null:
             raise checks.refuse("null", self.null, "a text without delimiters and quotes")
+        object.__setattr__(self, "columns", _names(self.columns))
+        if self.columns and self.header:
+            raise checks.refuse("columns", self.columns, "none where the file has a header, which names them")
 
     def file(self) -> str:
         return _file(self.path)
 
     def check(self, table: Table) -> None:
         no_arrays(table, "a CSV file")
+        if lacking := [name for name in table.columns if self.columns and name not in self.columns]:
+            raise PlanError(
+                f"the columns of {Path(self.path).name!r} have no {lacking[0]!r}, which the schema of table "
+                f"{table.name!r} names: give all columns of the file in their order, under the schema's names"
+            )
 
-    def names(self) -> list[str] | None:
-        """The columns of the header; None where there is none."""
-        if not self.header:
-            return None
+    def compare(self, table: Table) -> None:
+        """Refuse a file that is there and whose first row does not fit, before anything is paid."""
+        if Path(self.path).is_file():
+            self.places(table)
+
+    def places(self, table: Table) -> tuple[int, dict[str, int]]:
+        """How many cells a row has, and in which of them each column of the schema stands."""
+        file, first = Path(self.path).name, self.first_row()
+        names = tuple(first or ()) if self.header else self.columns or tuple(table.columns)
+        if not self.header and first is not None and len(first) != len(names):
+            raise PlanError(
+                f"the first row of {file!r} has {len(first)} cells, and {len(names)} columns are named, so that no "
+                f"place can be trusted: name all columns of the file in their order, also those that are left out "
+                f"(columns, beside header)"
+            )
+        if any("\ufffd" in name for name in names):
+            raise PlanError(f"the header of {file!r} cannot be read as {self.encoding} CSV")
+        for column in table.columns:
+            if names.count(column) != 1:
+                count = "no column" if column not in names else "several columns"
+                raise PlanError(f"the header of table {table.name!r} has {count} {column!r}")
+        return len(names), {column: names.index(column) for column in table.columns}
+
+    def first_row(self) -> list[str] | None:
+        """The cells of the first row, for their number, or their names where it is a header; None where there is no
+        row. A blank line is none, but for a header."""
         encoding = "utf-8-sig" if self.encoding == "utf-8" else self.encoding
-        names: list[str] | None = None
-        # Python decodes ahead of the header: a bad byte in a row must not show here.
+        # Python decodes ahead of the first row: a bad byte in another one must not show here.
         with (
             contextlib.suppress(OSError, ValueError, csv.Error),
             Path(self.path).open(encoding=encoding, errors="replace", newline="") as lines,
         ):
-            if self.quote:
-                names = next(csv.reader(lines, delimiter=self.delimiter, quotechar=self.quote), [])
-            else:
-                names = next(csv.reader(lines, delimiter=self.delimiter, quoting=csv.QUOTE_NONE), [])
-        if names is None or any("\ufffd" in name for name in names):
-            raise PlanError(f"the header of {Path(self.path).name!r} cannot be read as {self.encoding} CSV")
-        return names
+            quoting: dict[str, Any] = {"quotechar": self.quote} if self.quote else {"quoting": csv.QUOTE_NONE}
+            rows = csv.reader(lines, delimiter=self.delimiter, **quoting)
+            return next((row for row in rows if row or self.header), None)
+        what = "header" if self.header else "first row"
+        raise PlanError(f"the {what} of {Path(self.path).name!r} cannot be read as {self.encoding} CSV")
 
     def scan(self, cells: list[str]) -> str:
         """SQL that reads the cells of each row as text, under these names."""
@@ -184,6 +219,16 @@ def _file(path: str | Path) -> str:
     if not full.is_file():
         raise PlanError(f"there is no file {str(path)!r}")
     return str(full)
+
+
+def _names(given: object) -> tuple[str, ...]:
+    """The names of a file's columns; a name says one place."""
+    if isinstance(given, str) or not isinstance(given, Sequence):
+        raise checks.refuse("columns", given, "the names of all columns of the file, in their order")
+    names = tuple(checks.label(name, "columns") for name in given)
+    if twin := next((name for name in names if names.count(name) > 1), None):
+        raise checks.refuse("columns", twin, "a name for each column of the file that no other has")
+    return names
 
 
 def _check_sign(sign: object, name: str, allowed: str) -> None:

@@ -238,7 +238,7 @@ class _Raw:
         """What to select from, and for every column of the schema its name and engine type there."""
         table, source = self._tables[name]
         if isinstance(source, Csv):
-            return self._csv(name, table, source)
+            return self._csv(table, source)
         if isinstance(source, Frame):
             return self._frame(name, table, source)
         if isinstance(source, DuckDBTable):
@@ -254,16 +254,11 @@ class _Raw:
             raise PlanError(f"the files of table {name!r} do not have the same types in the schema's columns")
         return Parquet.scan(files), each[0]
 
-    def _csv(self, name: str, table: Table, source: Csv) -> tuple[str, Mapping[str, tuple[str, str]]]:
-        header = source.names()
-        if header is None:
-            header = list(table.columns)
-        for column in table.columns:
-            if header.count(column) != 1:
-                count = "no column" if column not in header else "several columns"
-                raise PlanError(f"the header of table {name!r} has {count} {column!r}")
-        cells = [f"c{place}" for place in range(len(header))]
-        return source.scan(cells), {column: (cells[header.index(column)], "VARCHAR") for column in table.columns}
+    @staticmethod
+    def _csv(table: Table, source: Csv) -> tuple[str, Mapping[str, tuple[str, str]]]:
+        count, places = source.places(table)
+        cells = [f"c{place}" for place in range(count)]
+        return source.scan(cells), {column: (cells[place], "VARCHAR") for column, place in places.items()}
 
     def _frame(self, name: str, table: Table, source: Frame) -> tuple[str, Mapping[str, tuple[str, str]]]:
         cells = [f"c{place}" for place in range(len(table.columns))]

@@ -115,6 +115,9 @@ LIST: tuple[Attack, ...] = (
            planted={"asks": Of("sql_units.WRITTEN")}),
     Attack("Q6", "queries that one row makes slow", "sql_time.attack",
            quick={"length": 10**5}, planted={"asks": Of("sql_time.CONTROL"), "length": 10**4, "seconds": 2.0}),
+    # whose rows are whose
+    Attack("O1", "columns by place: a file without names, one column left out", "columns_by_place.attack",
+           quick={"patients": 10, "visits": 10, "written": 2}, planted={"read": Of("columns_by_place.CONTROL")}),
     # budgets
     Attack("B1", "the same question a thousand times", "sql_budget.repeating",
            quick={"repeats": 50}, control="sql_budget.forgetful"),

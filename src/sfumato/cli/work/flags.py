@@ -8,7 +8,7 @@ from pathlib import Path
 from ..problems import CommandError
 from .column_words import column_given
 from .draft import Draft, TableDraft, plain_name
-from .looking import Declared, Look, duckdb_tables, kind_of, look
+from .looking import Look, duckdb_tables, kind_of, look, look_by_place
 from .proposing import Column, propose
 
 
@@ -61,8 +61,7 @@ def _looks(path: Path, flags: Flags) -> list[Look]:
                 "--no-header says that its first line holds none",
                 "name all of them in their order, in a project of this one file: --column patient=key --column ...",
             )
-        seen = look(path, header=False)
-        return [Look(path, "csv", tuple(map(Declared, names)), seen.delimiter, header=False)]
+        return [look_by_place(path, names)]
     seen = look(path)
     if seen.doubtful and flags.header is None:
         raise CommandError(

@@ -1,12 +1,14 @@
 """What a file says about itself without its rows: the names in the first line of a CSV file, the names and types that
-a Parquet or DuckDB file declares. Nothing else is read: not a second line, and no statistics."""
+a Parquet or DuckDB file declares. Nothing else is read: not a second line, and no statistics. Where the first line is a
+row of data, its cells are counted, and nothing else of it is used."""
 
 from __future__ import annotations
 
 import csv
 import os
 import re
-from dataclasses import dataclass
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
@@ -78,6 +80,36 @@ def look(path: Path, *, header: bool = True, table: str | None = None) -> Look:
     columns, notes = _usable([each.name for each in declared])
     types = {each.name: each.type for each in declared}
     return Look(path, kind, tuple(Declared(name, types[name]) for name in columns), notes=notes, table=table)
+
+
+def look_by_place(path: Path, names: Sequence[str]) -> Look:
+    """A CSV file whose columns somebody has named, in their order: there are as many cells in its first line, with the
+    usual sign between them or another one."""
+    good, odd = _usable(list(names))
+    if len(good) < len(names):
+        raise _odd(path, odd[0].partition(":")[0], "give each column a name of its own")
+    usual, (line, encoding) = look(path, header=False).delimiter, _first_line(path)
+    encoding = encoding if encoding == "utf-16" else "utf-8"  # a mark of the file's; other words would be of its row
+    seen = Look(path, "csv", tuple(map(Declared, names)), usual, encoding, header=False)
+    counts = {sign: _count(line, sign) for sign in sorted(_SIGNS, key=lambda sign: sign != usual)}
+    fitting = next((sign for sign, count in counts.items() if count in (len(names), None)), None)
+    if fitting is None:
+        count = counts[_delimiter(line, usual)]
+        raise _odd(
+            path,
+            f"its first line has {count} cells, and {len(names)} columns are named",
+            "name all columns in their order; those that are not wanted are left out by NAME=out",
+        )
+    notes = () if fitting == usual else (f"its cells are separated by {_SIGNS[fitting]}; sfumato.yaml says so",)
+    return replace(seen, delimiter=fitting, notes=notes)
+
+
+def _count(line: str, sign: str) -> int | None:
+    """How many cells a line has; None where it is blank, or ends inside of one: then the release looks."""
+    try:
+        return len(next(csv.reader([line], delimiter=sign, strict=True), [])) or None
+    except csv.Error:
+        return None
 
 
 def duckdb_tables(path: Path) -> list[str]:

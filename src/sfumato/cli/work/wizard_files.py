@@ -11,7 +11,7 @@ from ..screen import columns
 from . import wizard_words as words
 from .column_words import column_given, listed
 from .draft import TableDraft, plain_name
-from .looking import SUFFIXES, Declared, Look, duckdb_tables, kind_of, look
+from .looking import SUFFIXES, Look, duckdb_tables, kind_of, look, look_by_place
 from .prompts import Prompts
 from .proposing import Column, propose
 
@@ -88,15 +88,15 @@ def _looks(prompts: Prompts, path: Path, header: bool | None) -> list[Look]:
             or prompts.sure("Are they names all the same?", why=words.DOUBT_WHY, more=words.DOUBT_MORE, default=False)
         ):
             return [replace(seen, doubtful=False)]
-    names = prompts.ask(
+    seen = prompts.ask(
         f"What are the columns of {path.name} called, in their order?",
         why=words.NAMES_WHY,
         more=words.NAMES_MORE,
-        read=_names,
+        read=lambda text: look_by_place(path, _names(text)),
         default="",
         shown="no default",
     )
-    return [replace(look(path, header=False), columns=tuple(map(Declared, names)))]
+    return [seen]
 
 
 def _names(text: str) -> list[str]:

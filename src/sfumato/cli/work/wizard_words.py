@@ -23,7 +23,7 @@ If you say no, you will be asked for the names, and the file is not opened at al
 DOUBT_WHY = "More than half of its words look like numbers or dates, so they are not shown."
 DOUBT_MORE = "Names such as 2024, 2025, 2026 are fine: say y. If the first line is a row of data, say n and name them."
 
-NAMES_WHY = "With commas, such as: patient, ward, cost. The file itself is not read."
+NAMES_WHY = "With commas, such as: patient, ward, cost. Of the file, the cells of its first line are counted."
 NAMES_MORE = "All columns of the file in their order, also those that queries do not need: they can be left out next."
 
 KINDS_WHY = "Enter if it is; else what to change, such as: cost=whole, note=out"

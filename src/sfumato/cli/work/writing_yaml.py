@@ -85,7 +85,7 @@ def _money(page: _Page, draft: Draft) -> None:
 
 def _table(page: _Page, table: TableDraft, draft: Draft) -> None:
     page.add(f"  {scalar(table.name)}:")
-    page.add(f"    source: {_source(table, draft.folder)}")
+    page.lines += _source(table, draft.folder)
     if table.public:
         page.add("    public: true", "anybody may know all of it; it hides nobody")
     elif draft.unit is not None and table.unit is not None:
@@ -128,7 +128,7 @@ def _folded(head: str, values: tuple[str, ...]) -> list[str]:
     return [line.rstrip() for line in lines]
 
 
-def _source(table: TableDraft, folder: Path) -> str:
+def _source(table: TableDraft, folder: Path) -> list[str]:
     look = table.look
     path = scalar_path(look.path, folder)
     more = []
@@ -136,10 +136,12 @@ def _source(table: TableDraft, folder: Path) -> str:
         usual = "\t" if look.path.suffix.lower() == ".tsv" else ","
         more += [f"delimiter: {json.dumps(look.delimiter)}"] if look.delimiter != usual else []
         more += [f"encoding: {look.encoding}"] if look.encoding != "utf-8" else []
-        more += ["header: false"] if not look.header else []
     elif look.table is not None and look.table != table.name:
         more += [f"table: {scalar(look.table)}"]
-    return f"{{path: {path}, {', '.join(more)}}}" if more else path
+    if not look.header:  # columns are known by their places alone, so those that are left out keep theirs
+        head = "    source: {" + ", ".join([f"path: {path}", *more, "header: false", "columns: ["])
+        return _folded(head, tuple(scalar(column.name) for column in look.columns))
+    return [f"    source: {{path: {path}, {', '.join(more)}}}" if more else f"    source: {path}"]
 
 
 def scalar_path(path: Path, folder: Path) -> str:

@@ -102,3 +102,12 @@ def narrower() -> None:
     from ....query import blur
 
     swap(blur.Blur, "scale", lambda scale: lambda self, *asked: scale(self, *asked) * Fraction(9, 10))
+
+
+@FAULTS.fault("columns are taken to stand in the schema's order", by=attacks("O1"))
+def schema_order() -> None:
+    from ....sources import Csv
+    from ...mutants.files import SchemaOrder
+
+    swap(Csv, "compare", lambda _: SchemaOrder.compare)
+    swap(Csv, "places", lambda _: SchemaOrder.places)
