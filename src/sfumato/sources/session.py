@@ -3,8 +3,6 @@
 from __future__ import annotations
 
 import contextlib
-import shutil
-import tempfile
 import threading
 import weakref
 from collections.abc import Mapping, Sequence
@@ -22,6 +20,7 @@ from .examples import Examples
 from .files import Csv, DuckDBTable, Parquet
 from .frames import Frame
 from .reading import enumeration, reading
+from .spill import Spill
 from .statements import checked
 
 if TYPE_CHECKING:
@@ -62,13 +61,13 @@ def connect(
         _no_twins(table.columns, f"columns of table {table.name!r}")
     tables = {name: _flat(table, each) for name, (table, each) in tables.items()}
     engine = needed("duckdb")
-    folder = tempfile.mkdtemp(prefix="sfumato-", dir=temp)
+    spill = Spill(temp)
     try:
-        opened = engine.connect(":memory:", config=settings | {"temp_directory": folder})
-        return Session(opened, tables, folder, seconds, only or {})
+        opened = engine.connect(":memory:", config=settings | {"temp_directory": str(spill.path)})
     except BaseException:
-        shutil.rmtree(folder, ignore_errors=True)
+        spill.remove()
         raise
+    return Session(opened, tables, spill, seconds, only or {})  # it removes the folder, whatever goes wrong
 
 
 def _flat(table: Table, source: Source) -> tuple[Table, Source]:
@@ -110,14 +109,14 @@ class Session:
         self,
         engine: Any,
         tables: Mapping[str, tuple[Table, Source]],
-        folder: str,
+        spill: Spill,
         seconds: float | None,
         only: Mapping[str, tuple[str, Sequence[str]]],
     ) -> None:
         self._engine = engine
         self._only = only
         self._seconds = seconds
-        self._folder = weakref.finalize(self, shutil.rmtree, folder, ignore_errors=True)
+        self._spill = weakref.finalize(self, spill.remove)
         self._lock = threading.Lock()
         try:
             self._do("SET TimeZone = 'UTC'; SET preserve_insertion_order = false")
@@ -194,7 +193,7 @@ class Session:
 
     def close(self) -> None:
         self._engine.close()
-        self._folder()
+        self._spill()
 
     def __enter__(self) -> Session:
         return self
