@@ -1,4 +1,5 @@
-"""HTML for notebooks: cards, tables, budget bars and error bars that need no script and no style sheet.
+"""What people see of names and keys, whatever these hold: `printable` words for terminals and pages, CSV, and HTML for
+notebooks: cards, tables, budget bars and error bars that need no script and no style sheet.
 
 Every text is escaped on its way in; only what is made here (`Html`) is taken as it is. Lines have the colour of the
 page's own text, and fills stand out on light and on dark. MathJax, which many notebooks run over what they show, is
@@ -7,6 +8,7 @@ told to keep away: to it a key of the data that reads "$\\href{...}$" would be a
 
 from __future__ import annotations
 
+import csv
 import html
 import math
 from collections.abc import Collection, Iterable, Sequence
@@ -15,6 +17,7 @@ from typing import Any
 SPENT, NOW, SHORT = "#7a869a", "#d9822b", "#d64545"
 """Fills of a bar: what was spent before, what is asked for now, and what does not fit."""
 
+_SHAPELESS = frozenset("\u034f\u115f\u1160\u17b4\u17b5\u3164\uffa0")  # letters, by their names, that nobody sees
 _WIDEST = 240  # characters of a cell: whoever needs a longer key has it in the value itself
 _BAR_WIDTH, _BAR_HEIGHT = 220, 10
 _ERROR_WIDTH, _ERROR_HEIGHT, _MARGIN = 120, 14, 4
@@ -28,15 +31,42 @@ class Html(str):
     __slots__ = ()
 
 
-def printable(value: Any) -> str:
-    """Any value in characters that can be seen. Others (control characters, marks that turn the direction of writing,
-    halves of characters) are spelled out, so that they can neither hide nor break anything."""
-    return "".join(each if each.isprintable() or each == "\n" else repr(each)[1:-1] for each in str(value))
+def printable(value: Any, *, lines: bool = False) -> str:
+    """Any value in characters that can be seen, on one line. Others (control characters, line breaks, marks that turn
+    the direction of writing, halves of characters, letters without a shape) are spelled out, so that they can neither
+    give orders to a terminal, nor hide or break anything. `lines` keeps the line breaks of a text of our own."""
+    words = str(value)
+    if words.isprintable() and not _SHAPELESS.intersection(words):
+        return words
+    return "".join(sign if _is_seen(sign) or (lines and sign == "\n") else _spelled(sign) for sign in words)
+
+
+def _is_seen(sign: str) -> bool:
+    return sign.isprintable() and sign not in _SHAPELESS
+
+
+def _spelled(sign: str) -> str:
+    return repr(sign)[1:-1] if not sign.isprintable() else f"\\u{ord(sign):04x}"
+
+
+def csv_text(rows: Iterable[Iterable[Any]]) -> str:
+    """Rows as CSV, every cell as it is: these are data, which programs read. A cell with a line break, of any kind,
+    stands in quotes, so that it is one cell to every reader."""
+    written = _Rows()
+    csv.writer(written, lineterminator="\r\n").writerows(rows)  # it quotes the letters of its line ends, on any Python
+    return "".join(written)
+
+
+class _Rows(list[str]):
+    """Rows that end in a line feed alone."""
+
+    def write(self, row: str) -> None:
+        self.append(row.removesuffix("\r\n") + "\n")
 
 
 def text(value: Any) -> Html:
     """Any value as words on a page."""
-    return value if isinstance(value, Html) else Html(html.escape(printable(value)))
+    return value if isinstance(value, Html) else Html(html.escape(printable(value, lines=True)))
 
 
 def card(title: str, *parts: Any, note: str = "") -> Html:

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import csv
-import io
 import math
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
@@ -62,7 +60,7 @@ class Quote:
 
     def __str__(self) -> str:
         lines = [*self._told(), *(("budget", text) for text in self.left), ("verdict", self.verdict)]
-        return "\n".join(f"{name:9} {text}" for name, text in lines)
+        return "\n".join(f"{name:9} {display.printable(text)}" for name, text in lines)
 
     def _told(self) -> Iterator[tuple[str, str]]:
         yield from told_before(self.plan)
@@ -94,7 +92,8 @@ class Figure(NamedTuple):
     def texts(self) -> tuple[str, str, str]:
         shown = f"{self.value:,.2f}" if isinstance(self.value, float) else str(self.value)
         words = "± {:,.2f}" if self.is_number else "scores within {:,.2f} of the best"  # of a selection
-        return self.name, shown, "" if self.error is None else words.format(self.error)
+        name, shown = display.printable(self.name), display.printable(shown)
+        return name, shown, "" if self.error is None else words.format(self.error)
 
 
 @dataclass(frozen=True)
@@ -118,7 +117,10 @@ class Release:
         steps = [*self.plan.explain(), f"hide {self.plan.unit}", f"pay {price_text(self.plan)}"]
         grade = "made-up rows, free" if self.receipt is None else f"{self.receipt.grade} noise, {self.receipt.loop}"
         text = "\n".join(f"{number}. {step}" for number, step in enumerate((*steps, grade), 1))
-        return text + "\nError bars cover the noise; they do not cover values clamped to bounds or rows left out."
+        return (
+            display.printable(text, lines=True)
+            + "\nError bars cover the noise; they do not cover values clamped to bounds or rows left out."
+        )
 
     def figures(self, alpha: float = _ALPHA) -> list[Figure]:
         """Every released value by itself, with its name and its half-width."""
@@ -151,13 +153,10 @@ class Release:
         if _is_table(value):
             return cast("str | None", value.to_csv(path, alpha))
         columns = self._columns(alpha)
-        held = io.StringIO()
-        writer = csv.writer(held, lineterminator="\n")
-        writer.writerow(columns)
-        writer.writerows(zip(*columns.values(), strict=True))
+        text = display.csv_text([list(columns), *zip(*columns.values(), strict=True)])
         if path is None:
-            return held.getvalue()
-        Path(path).write_text(held.getvalue(), encoding="utf-8")
+            return text
+        Path(path).write_text(text, encoding="utf-8")
         return None
 
     def _columns(self, alpha: float) -> dict[str, list[Any]]:

@@ -124,7 +124,7 @@ def test_equal_numbers_are_cut_too(ax: Any) -> None:
 def test_hostile_keys_and_columns_are_drawn_as_they_are(ax: Any) -> None:
     plot_answer(answer([EVIL, "x" * 500], [1.0, 2.0], name="$\\frac{$"), ax=ax)
     first, second = names(ax)
-    assert first == "$\\frac{$ <b> _^ \\x00 line" and second == "x" * 37 + "..."
+    assert first == "$\\frac{$ <b> _^ \\x00\\nline" and second == "x" * 37 + "..."
 
 
 def test_null_keys_and_null_numbers(ax: Any) -> None:

@@ -42,7 +42,7 @@ MAY_IMPORT: dict[str, set[str]] = {
     "bounds": {"strategies", "units", "schema", "rows", "grid", "exact", "checks", "record", "errors"},
     "plan": _BELOW_PLAN | {"display"},
     "combine": _BELOW_PLAN | {"plan"},
-    "mechanisms": _BELOW_PLAN | {"plan", "release", "interactive"},
+    "mechanisms": _BELOW_PLAN | {"plan", "release", "interactive", "display"},
     "tidy": _BELOW_PLAN | {"plan", "release", "interactive", "mechanisms"},
     "jointly": _BELOW_PLAN | {"plan", "combine", "release", "interactive", "mechanisms"},
     "interactive": _BELOW_PLAN | {"plan", "release"},

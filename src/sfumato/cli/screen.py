@@ -33,7 +33,7 @@ class Screen(Console):
 
     def render(self, renderable: RenderableType, options: ConsoleOptions | None = None) -> Iterable[Segment]:
         for each in super().render(renderable, options):
-            yield each if each.control else Segment(printable(each.text), each.style)
+            yield each if each.control else Segment(printable(each.text, lines=True), each.style)
 
     def on_broken_pipe(self) -> None:
         raise BrokenPipeError

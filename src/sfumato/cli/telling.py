@@ -13,6 +13,7 @@ from __future__ import annotations
 
 import contextlib
 import os
+import re
 import sys
 import warnings
 from collections.abc import Callable, Iterator
@@ -99,10 +100,18 @@ def screen(*, errors: bool = False) -> Screen:
 
 def print_json(document: BaseModel) -> None:
     """JSON, in ASCII where the reader's encoding is no Unicode: JSON loses nothing by it."""
-    text = document.model_dump_json(indent=2, by_alias=True)
-    if not (sys.stdout.encoding or "").lower().replace("-", "").startswith("utf"):
-        text = "".join(each if each.isascii() else _escaped(each) for each in text)
-    sys.stdout.write(text + "\n")
+    plain = not (sys.stdout.encoding or "").lower().replace("-", "").startswith("utf")
+    sys.stdout.write(seen_json(document.model_dump_json(indent=2, by_alias=True), ascii_only=plain) + "\n")
+
+
+def seen_json(text: str, *, ascii_only: bool = False) -> str:
+    """The same JSON, with signs that nobody sees (a terminal obeys some) written as JSON writes them in ASCII."""
+    from ..display import printable
+
+    def spelled(sign: re.Match[str]) -> str:
+        return _escaped(sign[0]) if ascii_only or printable(sign[0]) != sign[0] else sign[0]
+
+    return re.sub(r"[^\n -~]", spelled, text)
 
 
 def complain(problem: Problem, *, json: bool) -> None:
@@ -115,7 +124,7 @@ def complain(problem: Problem, *, json: bool) -> None:
 
 
 def _escaped(sign: str) -> str:
-    units = sign.encode("utf-16-be")
+    units = sign.encode("utf-16-be", "surrogatepass")
     return "".join(f"\\u{units[at] << 8 | units[at + 1]:04x}" for at in range(0, len(units), 2))
 
 

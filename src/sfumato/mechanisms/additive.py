@@ -16,7 +16,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from .. import checks, grid
+from .. import checks, display, grid
 from ..bounds import Bounded
 from ..errors import ArgumentError
 from ..laws import SCALES, Law
@@ -106,7 +106,7 @@ class Additive(Plan[NDArray[np.float64]]):
 
     def explain(self) -> list[str]:
         query, l1, l2 = type(self.query).__name__.lower(), self.query.l1, self.query.l2
-        what = ", ".join(map(str, self.query.names[:4])) + (", ..." if len(self.query.names) > 4 else "")
+        what = ", ".join(map(display.printable, self.query.names[:4])) + (", ..." if len(self.query.names) > 4 else "")
         return [
             f"compute {query} ({what}) on a grid of step 2^{self.exponent}, exactly",
             f"one change of the unit moves it by at most {l1:g} (L1), {l2:g} (L2)",

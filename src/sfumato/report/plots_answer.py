@@ -157,5 +157,5 @@ def _named(doubt: bool) -> str:
 
 
 def _short(label: Any) -> str:
-    words = "NULL" if label is None else display.printable(label).replace("\n", " ")
+    words = "NULL" if label is None else display.printable(label)
     return words if len(words) <= _WIDEST else words[: _WIDEST - 3] + "..."

@@ -95,7 +95,7 @@ def number(value: Any, width: float | None = None) -> str:
     if value is None:
         return "NULL"
     if isinstance(value, bool) or not isinstance(value, int | float):
-        return value.isoformat(sep=" ") if isinstance(value, datetime) else str(value)
+        return value.isoformat(sep=" ") if isinstance(value, datetime) else printable(value)
     if width is None or width == 0 or not math.isfinite(width):
         return f"{value:,.0f}" if float(value).is_integer() and abs(value) < 1e15 else exponent(f"{value:,.6g}")
     if not 1e-9 < width < 1e15 or abs(value) >= 1e15:
@@ -127,4 +127,4 @@ def cut(text: str, most: int, more: str = "") -> str:
 
 def visible(text: str) -> str:
     """For a page: marks that turn the direction of letters or hide them are written out, and long texts are cut."""
-    return _TOGETHER.sub("\u00a0", printable(cut(text, LONGEST, "; the JSON form has more")))
+    return _TOGETHER.sub("\u00a0", printable(cut(text, LONGEST, "; the JSON form has more"), lines=True))

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import datetime
-import io
 import json
 import math
 from collections.abc import Mapping
@@ -14,11 +13,13 @@ from pydantic import JsonValue
 from rich.console import Console
 from rich.text import Text
 
+from ...display import printable
 from ...query.released.answer import Answer
 from ...query.released.texts import Cell, texts_of
 from ..documents import Part
 from ..problems import CommandError
 from ..screen import columns, facts, say
+from ..telling import seen_json
 
 FORMATS = ("table", "csv", "parquet", "json")
 _ENDINGS = {".csv": "csv", ".parquet": "parquet", ".json": "json"}
@@ -92,7 +93,7 @@ def show_answer(console: Console, answer: Answer, alpha: float) -> None:
     doubted = barred = False
     for name in answer.columns:
         if name not in answer.numbers:
-            heads.append(name)
+            heads.append(printable(name))
             cells.append([Text("".join(texts_of(Cell(each)))) for each in answer[name][:_SHOWN]])
             continue
         widths = answer.half_width(name, alpha)[:_SHOWN]
@@ -103,7 +104,7 @@ def show_answer(console: Console, answer: Answer, alpha: float) -> None:
             for value, width, doubt in zip(answer[name][:_SHOWN], widths, doubts, strict=True)
         ]
         first, last = (max((len(each[side]) for each in texts), default=0) for side in (0, 1))
-        heads.append(f"{name:>{first}}".ljust(first + last))
+        heads.append(f"{printable(name):>{first}}".ljust(first + last))
         cells.append(
             [
                 Text.assemble((f"{value:>{first}}", "dim" if doubt else "bold"), (f"{bar:<{last}}", "dim"))
@@ -173,9 +174,7 @@ def encoded(answer: Answer, format: str, alpha: float) -> bytes:
     rows = [
         dict(zip(table, (_plain(each) for each in cells), strict=True)) for cells in zip(*table.values(), strict=True)
     ]
-    held = io.StringIO()
-    json.dump(rows, held, indent=2, ensure_ascii=False, allow_nan=False)
-    return (held.getvalue() + "\n").encode("utf-8")
+    return (seen_json(json.dumps(rows, indent=2, ensure_ascii=False, allow_nan=False)) + "\n").encode("utf-8")
 
 
 def _confidence(alpha: float) -> str:

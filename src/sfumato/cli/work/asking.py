@@ -10,6 +10,7 @@ from pydantic import JsonValue
 from rich.console import Console
 from rich.text import Text
 
+from ...display import printable
 from ...errors import BudgetError, PolicyError
 from ...ledger import Ledger
 from ...ledger.reading import Entry
@@ -123,7 +124,10 @@ def answered(
     def show(console: Console) -> None:
         if out is None and how != "table":
             sys.stdout.flush()
-            sys.stdout.buffer.write(encoded(answer, how, asked.alpha))
+            content = encoded(answer, how, asked.alpha)
+            if sys.stdout.isatty():  # a file or a pipe gets the keys as they are; a terminal would obey them
+                content = printable(content.decode("utf-8"), lines=True).encode("utf-8")
+            sys.stdout.buffer.write(content)
             return
         _show(console, body, answer, asked.alpha, "paid as a part of a list" if in_part else "answered before: free")
 

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import csv
-import io
 import json
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
@@ -13,6 +11,7 @@ from typing import Any
 import numpy as np
 
 from ...checks import library, refuse
+from ...display import csv_text
 from .figures import Figure
 from .mixtures import Floats, Spreads
 from .texts import ROWS, Cell, drawn, page
@@ -158,14 +157,12 @@ class Answer:
     def to_csv(self, path: str | Path | None = None, alpha: float = _ALPHA) -> str | None:
         """Into a file, or as a text where no path is given. NULL is empty, lists are JSON."""
         table = self.table(alpha)
-        held = io.StringIO()
-        writer = csv.writer(held, lineterminator="\n")
-        writer.writerow(table)
-        for cells in zip(*table.values(), strict=True):
-            writer.writerow([json.dumps(each, default=str) if isinstance(each, list) else each for each in cells])
+        rows = zip(*table.values(), strict=True)
+        cells = ([json.dumps(cell, default=str) if isinstance(cell, list) else cell for cell in row] for row in rows)
+        text = csv_text([list(table), *cells])
         if path is None:
-            return held.getvalue()
-        Path(path).write_text(held.getvalue(), encoding="utf-8")
+            return text
+        Path(path).write_text(text, encoding="utf-8")
         return None
 
     def __str__(self) -> str:

@@ -24,6 +24,7 @@ class Cell(NamedTuple):
 
 def drawn(names: Sequence[str], columns: Sequence[Sequence[Cell]], rows: int, notes: Sequence[str]) -> str:
     """Aligned text, with the notes below."""
+    names, notes = [list(map(display.printable, texts)) for texts in (names, notes)]
     shown = [[texts_of(cell) for cell in column[:ROWS]] for column in columns]
     right = [any(_is_number(cell) for cell in column[:ROWS]) for column in columns]
     parts = []
@@ -40,7 +41,7 @@ def drawn(names: Sequence[str], columns: Sequence[Sequence[Cell]], rows: int, no
 
 def page(names: Sequence[str], columns: Sequence[Sequence[Cell]], rows: int, notes: Sequence[str]) -> str:
     """The same for a notebook, each number with its error bar drawn to the scale of its column."""
-    head: list[str] = []
+    names, head = list(map(display.printable, names)), list[str]()
     shown: list[list[Any]] = []
     right: list[int] = []
     for name, column in zip(names, columns, strict=True):
@@ -133,8 +134,7 @@ def _number(value: Any, width: float | None) -> str:
 def _plain(value: Any) -> str:
     if value is None:
         return "NULL"
-    text = str(value)
-    return text if text.isprintable() else repr(text)[1:-1]
+    return display.printable(value)
 
 
 def _short(text: str) -> str:
