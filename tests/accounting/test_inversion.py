@@ -13,9 +13,11 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from scipy import integrate, stats
 
-from sfumato.accounting import inversion, pairs
-from sfumato.accounting.inversion import Curve, _Decay, _Layout, _Nodes, _Sum
+from sfumato.accounting import decay, inversion, pairs
+from sfumato.accounting.decay import Decay
+from sfumato.accounting.inversion import Curve, _Layout, _Sum
 from sfumato.accounting.pairs import Loss
+from sfumato.accounting.quadrature import Nodes
 from sfumato.events import (
     Approximate,
     Event,
@@ -55,10 +57,10 @@ TILTS = (0.05, 0.5, 2.0, 8.0, 30.0)  # in standard deviations
 
 def laws(name: str) -> list[tuple[Loss, float]]:
     found = pairs.directions(EVENTS[name], TAIL)
-    return [(law, math.sqrt(_Nodes(law).variance())) for law in found]
+    return [(law, math.sqrt(Nodes(law).variance())) for law in found]
 
 
-def spectrum(nodes: _Nodes, tilt: float, frequency: np.ndarray) -> np.ndarray:
+def spectrum(nodes: Nodes, tilt: float, frequency: np.ndarray) -> np.ndarray:
     exponent = nodes.log_mass + tilt * nodes.losses
     shares = np.exp(exponent - exponent.max())
     return np.asarray(np.exp(1j * np.outer(frequency, nodes.losses)) @ (shares / shares.sum()))
@@ -66,16 +68,14 @@ def spectrum(nodes: _Nodes, tilt: float, frequency: np.ndarray) -> np.ndarray:
 
 def decay_excess(law: Loss, spread: float, tilts: tuple[float, ...]) -> float:
     """How far ln |Phi| lies above -D at worst, over frequencies that two fine quadratures agree on."""
-    nodes, fine, finer = _Nodes(law), _Nodes(law, 0.06), _Nodes(law, 0.041)
+    nodes, fine, finer = Nodes(law), Nodes(law, 0.06), Nodes(law, 0.041)
     worst = -math.inf
     for tilt in np.array(tilts) / spread:
         frequency = np.logspace(-1.5, 2.2, 40) / spread
         phi, check = (np.abs(spectrum(each, tilt, frequency)) for each in (fine, finer))
         known = np.abs(phi - check) < 1e-6 * phi
-        for panels in nodes.panels:
-            decay = _Decay(panels, tilt, nodes.cumulant(tilt), nodes.quadrature(tilt))
-            excess = np.log(phi) + decay(frequency)
-            worst = max(worst, float(np.where(known, excess, -math.inf).max()))
+        excess = np.log(phi) + Decay(nodes, tilt)(frequency)
+        worst = max(worst, float(np.where(known, excess, -math.inf).max()))
     return worst
 
 
@@ -85,23 +85,37 @@ def test_the_moment_function_decays_as_claimed(name: str) -> None:
         assert decay_excess(law, spread, TILTS) <= 1e-9
 
 
-def test_that_test_would_see_stretches_that_look_at_their_start_only(monkeypatch: pytest.MonkeyPatch) -> None:
-    def careless(floor: Any, ratio: Any, rise: Any, noise: Any) -> list[Any]:
-        start = np.arange(0, floor.size, 32)
-        length = np.diff(np.append(ratio[start], ratio[-1]))
-        return [(floor[start] * length, length)]
+@pytest.mark.parametrize("fault", ["levels", "lengths"])
+def test_that_test_would_see_uniform_laws_that_do_not_fit(monkeypatch: pytest.MonkeyPatch, fault: str) -> None:
+    sound = decay.uniforms
 
-    monkeypatch.setattr(_Decay, "_stretches", staticmethod(careless))
-    assert max(decay_excess(law, spread, (0.5, 8.0)) for law, spread in laws("rate 0.05")) > 0.01
+    def careless(*args: Any) -> tuple[Any, Any]:
+        weights, lengths = sound(*args)
+        return (weights * 1.2, lengths) if fault == "levels" else (weights, lengths * 1.2)
+
+    monkeypatch.setattr(decay, "uniforms", careless)
+    assert max(decay_excess(law, spread, (0.5, 8.0)) for law, spread in laws("rate 0.05")) > 1e-3
+
+
+@pytest.mark.parametrize(
+    ("floor", "mass"),
+    [([1, 2, 9], 1 + 2), ([5, 4, 1], 4 + 1), ([2, 2, 2], 4), ([1, 3, 2, 5, 4, 1], 1 + 2 + 2 + 4 + 1), ([3, 1, 4], 2)],
+)
+def test_uniform_laws_stay_below_the_density(floor: list[float], mass: float) -> None:
+    """On nodes at 0, 1, 2, ... each cell has the lower of its two ends, but for what a valley hides from the peak."""
+    places = np.arange(len(floor), dtype=float)
+    weights, lengths = decay.uniforms(np.array(floor, float), places, np.ones(len(floor)), np.zeros(len(floor)))
+    assert np.all(weights >= 0) and np.all(np.diff(lengths) <= 0)
+    assert float(weights.sum()) == pytest.approx(mass, rel=1e-9)
 
 
 @pytest.mark.parametrize("name", EVENTS)
 def test_quadrature_is_off_by_less_than_its_bound(name: str) -> None:
     for law, spread in laws(name):
-        truth = _Nodes(law, 0.11)
+        truth = Nodes(law, 0.11)
         for tilt in np.array((*TILTS, 100.0)) / spread:
             for width in (4.0, 2.0, 1.0, 0.5):
-                nodes = _Nodes(law, width)
+                nodes = Nodes(law, width)
                 whole = nodes.cumulant(tilt)
                 if truth.cumulant(tilt) - whole > 100:  # far too few panels: the bound must know
                     assert nodes.quadrature(tilt) == math.inf
@@ -120,7 +134,7 @@ def test_quadrature_is_off_by_less_than_its_bound(name: str) -> None:
 def test_quadrature_bounds_are_not_idle() -> None:
     """Few panels and fast oscillation: the error is real, and within a factor of some hundred of the bound."""
     (law, spread), *_ = laws("rate 0.99")
-    nodes, truth = _Nodes(law, 0.5), _Nodes(law, 0.11)
+    nodes, truth = Nodes(law, 0.5), Nodes(law, 0.11)
     tilt, frequency = 0.5 / spread, 100 / spread
     whole = nodes.cumulant(tilt)
     off = [np.sum(np.exp(n.log_mass + (tilt + 1j * frequency) * n.losses - whole)) for n in (nodes, truth)]
@@ -234,6 +248,25 @@ def test_rounding_that_is_forgotten_would_be_seen(monkeypatch: pytest.MonkeyPatc
     assert found.width > 10 * good.width
 
 
+@pytest.mark.parametrize("name", ["rate 1e-06, noise 0.7", "rate 0.05", "without replacement", "laplace 5"])
+def test_rounding_of_the_moment_function_is_within_its_bound(name: str) -> None:
+    """Beside sums with three more digits, of the same nodes: what is small is known to its own size."""
+    for law, spread in laws(name):
+        nodes, tilt, count = Nodes(law, 0.2), min(3 / spread, 6.0), 60
+        _, shares, _ = nodes.tilted(tilt)
+        spacing = 0.2 / spread
+        log_mass, losses = nodes.log_mass.astype(np.longdouble), nodes.losses.astype(np.longdouble)
+        exponent = log_mass + tilt * losses
+        true = np.exp(exponent - exponent.max())
+        true /= true.sum()
+        angle = np.outer(spacing * np.arange(count), losses)
+        real, imaginary = -2 * np.sin(angle / 2) ** 2 @ true, np.sin(angle) @ true
+        off = np.abs(nodes.spectrum(shares, spacing, count) - (real + 1j * imaginary)).astype(float)
+        bound = nodes.rounding(shares, tilt, spacing * count)
+        assert off.max() <= bound
+        assert bound < 1e-10 * float((shares * np.minimum(2, spacing * count * np.abs(nodes.losses))).sum())
+
+
 @pytest.mark.parametrize("name", EVENTS)
 def test_the_bound_on_total_variation_is_above_it_and_close(name: str) -> None:
     for law, _ in laws(name):
@@ -259,7 +292,7 @@ def test_total_variation_of_gaussians_is_the_closed_form() -> None:
 def test_the_ceiling_is_above_the_curve(name: str) -> None:
     for law, spread in laws(name):
         for times in (3, 300):
-            mean = times * float((np.exp(_Nodes(law).log_mass) * _Nodes(law).losses).sum())
+            mean = times * float((np.exp(Nodes(law).log_mass) * Nodes(law).losses).sum())
             for epsilon in mean + np.array([0.0, 2.0, 5.0]) * spread * math.sqrt(times):
                 if epsilon > 0:
                     found = inversion.delta([(law, times)], epsilon)
@@ -269,7 +302,7 @@ def test_the_ceiling_is_above_the_curve(name: str) -> None:
 @pytest.mark.parametrize("tilt", [0.1, 1.0, 7.0])
 def test_cumulants_of_plain_gaussians_are_the_closed_form(tilt: float) -> None:
     law, _ = pairs.directions(Poisson(Gaussian(multiplier=2), 1 - Fraction(1, 10**15)), 1e-20)  # by quadrature
-    assert _Nodes(law).cumulant(tilt) == pytest.approx(0.25 * (tilt * tilt + tilt) / 2, rel=1e-9)
+    assert Nodes(law).cumulant(tilt) == pytest.approx(0.25 * (tilt * tilt + tilt) / 2, rel=1e-9)
 
 
 def test_where_nothing_is_smooth_inversion_says_so() -> None:

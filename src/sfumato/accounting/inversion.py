@@ -13,12 +13,12 @@ The integral is taken by the trapezoidal rule of spacing eta = 2 pi / W up to Om
                e^(-beta W + beta epsilon + K(lambda - beta) - K(lambda)) / (1 - e^(-beta W)) for m > 0 and
                e^(-t W - t epsilon + K(lambda + t) - K(lambda)) / (1 - e^(-t W)) for m < 0.
                (K with the error of its quadrature.)
-  truncation   |psi^| <= 1/omega^2, and |Phi| <= e^-D(omega) with a D that never falls (`_Decay`):
+  truncation   |psi^| <= 1/omega^2, and |Phi| <= e^-D(omega) with a D that never falls (`Decay`):
                at most e^-D(Omega) / (pi Omega).
   quadrature   K is an integral over pieces (pairs.py), by 16-point Gauss-Legendre panels of half-width r; the
                integrand is analytic, so a panel is off by at most (64/15) r M rho^-32 / (1 - rho^-2) with M its
                largest modulus on the Bernstein ellipse of parameter rho (Trefethen 2013, Theorem 19.3; see
-               `_Panels.error`).
+               `Panels.error`).
   rounding     of each term, from the sizes of its exponents; a relative error e of one factor is T e after T steps.
   cut          mass beyond the ends of the pieces: infinite loss for the upper bound, nothing for the lower one.
 
@@ -32,200 +32,25 @@ Numerical inversion at a saddle point is old (Lugannani, Rice 1980); for privacy
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 from scipy import optimize
 
+from .decay import Decay
 from .interval import Interval
-from .pairs import Floats, Loss, Piece
+from .pairs import Floats, Loss
+from .quadrature import UNIT, Nodes, log1p
 
 Part = tuple[Loss, int]
 
-_UNIT = 2.0**-53
-_NODES, _WEIGHTS = np.polynomial.legendre.leggauss(16)
-_PANEL = _NODES.size
-_WIDEST_GAP = float(np.diff(_NODES).max()) / 2  # of neighbouring nodes, in panels
-_ELLIPSES = (5.6, 4.0, 3.0, 2.0)  # each reaches no further than the neighbouring panels
-_ASIDE = 1.4  # the pieces' ratios have no zero while rate * height stays below pi/2; then |w(z + ih)| >= 0.76 w(z)
 _FEW = 100  # frequencies
-_MOST_NODES = 20_000
-_MOST_WORK = 2_000_000  # frequencies times nodes
+_MOST_NODES = 40_000
+_MOST_WORK, _MOST_WORK_CLOSER = 3e7, 1e8  # frequencies times nodes: a tenth of a second, and some
 _GOALS = (1e-9, 1e-6)  # of delta, for aliases and truncation
-
-
-class _Nodes:
-    """One loss as weighted nodes: its atoms, and Gauss-Legendre nodes on its pieces."""
-
-    def __init__(self, law: Loss, width: float = 1.0) -> None:
-        self.law, self.width = law, width
-        self.panels = [_Panels(piece, width) for piece in law.pieces]
-        with np.errstate(divide="ignore"):
-            atoms = np.log(law.masses)
-        self.log_mass = np.concatenate([atoms, *(p.log_mass for p in self.panels)])
-        self.losses = np.concatenate([law.atoms, *(p.losses for p in self.panels)])
-        # what is summed to give a node's log-mass and its loss: they round in proportion
-        self.size = np.concatenate([np.minimum(np.abs(atoms), 800.0), *(p.size for p in self.panels)])
-        self.noise = np.concatenate([np.abs(law.atoms), *(p.noise for p in self.panels)])
-
-    def cumulant(self, tilt: float) -> float:
-        exponent = self.log_mass + tilt * self.losses
-        top = float(exponent.max())
-        return top + math.log(float(np.exp(exponent - top).sum()))
-
-    def variance(self) -> float:
-        shares = np.exp(self.log_mass)
-        mean = float((shares * self.losses).sum())
-        return float((shares * (self.losses - mean) ** 2).sum())
-
-    def quadrature(self, tilt: float, furthest: float = 0.0) -> float:
-        """The error of quadrature in Phi up to `furthest`, or in the cumulant."""
-        cumulant = self.cumulant(tilt)
-        return sum(p.error(tilt, furthest, cumulant) for p in self.panels)
-
-    def tilted(self, tilt: float, furthest: float) -> tuple[float, Floats, float]:
-        """The cumulant, the nodes' shares of the tilted law, and how far rounding takes any Phi up to `furthest`."""
-        exponent = self.log_mass + tilt * self.losses
-        top = float(exponent.max())
-        shares = np.exp(exponent - top)
-        whole = float(shares.sum())
-        cumulant = top + math.log(whole)
-        shares /= whole
-        size = self.size + (1 + abs(tilt) + furthest) * self.noise
-        return cumulant, shares, _UNIT * (64 + self.losses.size + 4 * float((shares * size).sum()))
-
-    def spectrum(self, shares: Floats, spacing: float, count: int) -> NDArray[np.complex128]:
-        """Phi at 0, spacing, 2 spacing, ...: the powers e^(i k spacing L) as products of coarse and fine ones."""
-        fine = max(1, math.isqrt(count))
-        coarse = -(-count // fine)
-        fast = np.exp(1j * spacing * np.outer(np.arange(fine), self.losses))
-        slow = np.exp(1j * spacing * fine * np.outer(np.arange(coarse), self.losses)) * shares
-        return np.asarray(np.einsum("aj,bj->ab", slow, fast).ravel()[:count])
-
-
-class _Panels:
-    """Gauss-Legendre panels over one piece, with one more at either end for the error bound."""
-
-    def __init__(self, piece: Piece, width: float) -> None:
-        self.piece = piece
-        count = max(1, math.ceil((piece.high - piece.low) * max(1.0, piece.steepest) / width))
-        self.half = (piece.high - piece.low) / (2 * count)
-        centres = piece.low + self.half * (2 * np.arange(-1, count + 1) + 1)
-        self.z = (centres[:, None] + self.half * _NODES).ravel()
-        self.log_ratio = piece.log_ratio(self.z)
-        self.inner = slice(_PANEL, -_PANEL)
-        z, ratio = self.z[self.inner], self.log_ratio[self.inner]
-        weights = np.tile(np.log(self.half * _WEIGHTS), count)
-        self.log_mass = piece.log_base(z) + weights + (ratio if piece.forward else 0.0)
-        self.losses = ratio if piece.forward else -ratio
-        self.slope = piece.slope(self.z, self.log_ratio)
-        self.spread = piece.slope_spread(self.z, self.log_ratio, self.slope)
-        self.noise = np.abs(ratio) + self.slope[self.inner] * (np.abs(z) + piece.steepest)
-        self.size = np.abs(piece.log_base(z)) + np.abs(weights)
-
-    def _power(self, tilt: float) -> float:
-        return 1 + tilt if self.piece.forward else -tilt
-
-    def error(self, tilt: float, furthest: float, cumulant: float) -> float:
-        """The quadrature error of any Phi(omega), omega <= furthest, in all panels together.
-
-        On the ellipse w(x + iy) = a w(x) with y at most `height`, and while rate * height < pi/2 both |ln |a|| and
-        |arg a| grow with |y|: |e^base w^power e^(i omega ln w)| is largest at y = height, but for |a|^power, which is
-        at most 1 where the power is positive. Between nodes the log of that bound lies below its chord plus
-        bend gap^2/8: with V = (ln w)'' the curvature of ln |w(x + ih)| is at most V/0.58, that of the argument at most
-        16 V (rate height), as |a| >= 0.76 bounds the complex variance and third cumulant of the rates.
-        """
-        power = self._power(tilt)
-        gap = 2 * self.half * _WIDEST_GAP
-        bend = self.spread * math.exp(self.piece.steepest * gap) * (1.71 * abs(power) + 22.5 * furthest)
-        bend = (bend + 2 * abs(self.piece.base[2])) * gap * gap / 8
-        level = self.piece.log_base(self.z) + power * self.log_ratio - cumulant
-        best = math.inf
-        for rho in _ELLIPSES:
-            height = self.half * (rho - 1 / rho) / 2
-            if height * self.piece.steepest > _ASIDE or best < -33:
-                continue
-            aside = self.piece.off_axis(self.z, self.log_ratio, height)
-            modulus = level + bend + abs(self.piece.base[2]) * height**2 + furthest * np.abs(np.angle(aside))
-            highest = (modulus + np.maximum(power * np.log(np.abs(aside)), 0.0)).reshape(-1, _PANEL).max(axis=1)
-            around = np.maximum(np.maximum(highest[:-2], highest[1:-1]), highest[2:])
-            scale = math.log(64 / 15 * self.half / (1 - rho**-2)) - 2 * _PANEL * math.log(rho)
-            top = float(around.max())
-            best = min(best, top + math.log(float(np.exp(around - top).sum())) + scale)
-        return 1.2 * math.exp(best) if best < -2 else math.inf  # in the log of the integral it is at most e/(1-e)
-
-
-class _Decay:
-    """|Phi(omega)| <= e^-D(omega) for one smooth piece of a tilted law, D never falling.
-
-    Let f be the density of the tilted loss. (a) Integration by parts: |Phi| <= rest + V/omega, V the variation of f and
-    rest the mass elsewhere. (b) If f >= c/length on a stretch of that length, the law is a mixture that has a uniform
-    law with weight c there: over disjoint stretches |Phi| <= 1 - sum c (1 - s(omega length / 2)), s(x) the largest
-    |sin y / y| over y >= x.
-
-    Between two nodes ln f, which is base + power ln w - ln (ln w)' + const, is within b = bend gap^2/8 of its chord,
-    where bend bounds its curvature: that of ln w is the variance of the rates under the mixture's posterior, which
-    grows at most as e^(steepest z), and |(ln (ln w)')''| <= steepest^2. So f is at least the smaller of its two ends
-    times e^-b, and it varies by at most |f1 - f0| e^b + 2b max f (ln f and the chord differ by a g that is 0 at both
-    ends, with |g''| <= bend: the integral of |g'| is at most 2b). Nodes just outside see to the ends of the piece.
-    """
-
-    def __init__(self, panels: _Panels, tilt: float, cumulant: float, error: float) -> None:
-        piece, power = panels.piece, panels._power(tilt)
-        seen = slice(_PANEL - 1, 1 - _PANEL)  # one node beyond either end
-        z, ratio, slope = panels.z[seen], panels.log_ratio[seen], np.maximum(panels.slope[seen], 1e-300)
-        base = piece.log_base(z)
-        noise = np.abs(ratio) + slope * (np.abs(z) + piece.steepest)
-        doubt = error + 8 * _UNIT * (32 + np.abs(base) + (1 + abs(power)) * noise + abs(cumulant))  # of ln f
-        gap = 2 * panels.half * _WIDEST_GAP
-        curved = 0.0 if piece.rates.size == 1 else piece.steepest**2
-        bend = 2 * abs(piece.base[2]) + abs(power) * panels.spread[seen] * math.exp(piece.steepest * gap) + curved
-        bump = bend * gap * gap / 8 + doubt
-        log_density = base + power * ratio - cumulant - np.log(slope)
-        floor = np.exp(np.minimum(log_density - bump, 600.0))
-        density = np.exp(np.minimum(log_density, 600.0))
-        either = np.minimum(np.maximum(bump[1:], bump[:-1]), 100.0)
-        larger = np.maximum(density[1:], density[:-1])
-        inside = (np.abs(np.diff(density)) + 2 * either * larger) * np.exp(either)
-        self.variation = float(inside.sum() + density[0] + density[-1]) * math.exp(min(float(doubt.max()), 1.0))
-        if float((log_density + bump).max()) > 99 or float(slope.min()) < 1e-290:
-            self.variation = math.inf
-        mass = float((density * slope * np.exp(-doubt))[1:-1] @ np.tile(panels.half * _WEIGHTS, (z.size - 2) // _PANEL))
-        self.rest = max(1.0 - mass, 0.0) + error + 1e-13
-        self.stretches = self._stretches(
-            floor[1:-1], ratio[1:-1], (slope * np.append(np.diff(z), 0.0))[1:-1], noise[1:-1]
-        )
-
-    @staticmethod
-    def _stretches(floor: Floats, ratio: Floats, rise: Floats, noise: Floats) -> list[tuple[Floats, Floats]]:
-        """The piece cut into stretches, more and less finely; the weights and the lengths of each. ln w is convex: to
-        the next node it rises at least as its slope here says, and at least as the difference but for rounding."""
-        found = []
-        for count in (8, 16, 32, 48, 64, 96):
-            start = np.arange(0, floor.size - 1, count)
-            end = np.append(start[1:], floor.size - 1)
-            least = np.minimum(np.minimum.reduceat(floor, start), floor[end])
-            length = np.maximum(
-                ratio[end] - ratio[start] - 16 * _UNIT * (noise[end] + noise[start]), np.add.reduceat(rise[:-1], start)
-            )
-            found.append((least * length, length))
-        return found
-
-    def __call__(self, frequency: Floats) -> Floats:
-        with np.errstate(divide="ignore"):
-            decay = np.maximum(-np.log(self.rest + self.variation / frequency), 0.0)
-        for weights, lengths in self.stretches:
-            gone = (weights * (1 - _largest_sinc(np.outer(frequency, lengths / 2)))).sum(axis=1)
-            decay = np.maximum(decay, -np.log1p(1e-15 - np.minimum(gone, 1.0)))
-        return np.asarray(decay)
-
-
-def _largest_sinc(x: Floats) -> Floats:
-    """The largest |sin y / y| over y >= x, from above: 0.2173 is the first side lobe."""
-    return np.where(x <= math.pi, np.maximum(np.sinc(x / math.pi), 0.2173), np.minimum(0.2173, 1 / np.maximum(x, 1.0)))
+_WIDE = 1e-5  # of an interval, relative: worth a second, closer look
 
 
 def is_normal(law: Loss) -> bool:
@@ -246,7 +71,7 @@ def _normal(law: Loss) -> float | None:
 class _Sum:
     """All losses together: nodes for those that need quadrature, and the total mu^2 of plain Gaussians."""
 
-    parts: tuple[tuple[_Nodes, int], ...]
+    parts: tuple[tuple[Nodes, int], ...]
     mu_squared: float
     cut: float
     infinite: float
@@ -257,7 +82,7 @@ class _Sum:
         for law, times in parts:
             mu = _normal(law)
             if mu is None:
-                nodes.append((_Nodes(law), times))
+                nodes.append((Nodes(law), times))
                 cut += times * law.cut
             else:
                 mu_squared += times * mu * mu
@@ -270,19 +95,20 @@ class _Sum:
     def cumulant_error(self, tilt: float) -> float:
         """How far the cumulant may be off at this tilt."""
         total = 1e-12 * (1 + abs(self.cumulant(tilt)))
-        return total + sum(times * (n.quadrature(tilt) + n.tilted(tilt, 0.0)[2]) for n, times in self.parts)
+        return total + sum(times * (n.quadrature(tilt) + n.tilted(tilt)[2]) for n, times in self.parts)
 
     def spread(self) -> float:
         """The standard deviation, roughly."""
         return math.sqrt(sum(times * n.variance() for n, times in self.parts) + self.mu_squared + 1e-300)
 
-    def decay(self, tilt: float, frequency: Floats) -> Floats:
-        total = self.mu_squared * frequency * frequency / 2
-        for nodes, times in self.parts:
-            cumulant, error = nodes.cumulant(tilt), nodes.quadrature(tilt)
-            decays = [_Decay(p, tilt, cumulant, error)(frequency) for p in nodes.panels]
-            if decays and error < 0.1:
-                total = total + times * np.maximum.reduce(decays)
+    def decay(self, tilt: float) -> Callable[[Floats], Floats]:
+        """D of the sum, which never falls."""
+        decays = [(Decay(nodes, tilt), times) for nodes, times in self.parts]
+
+        def total(frequency: Floats) -> Floats:
+            plain = self.mu_squared * frequency * frequency / 2
+            return np.asarray(plain + sum(times * decay(frequency) for decay, times in decays))
+
         return total
 
 
@@ -306,12 +132,19 @@ def _layout(whole: _Sum, tilt: float, epsilon: float, log_delta: float, goal: fl
     right = min((_alias(whole, tilt, -share * tilt, epsilon, here) - log_small) / (share * tilt) for share in _DOWN)
     left = min((_alias(whole, tilt, share * tilt, epsilon, here) - log_small) / (share * tilt) for share in _UP)
     period = max(right, left, 1 / tilt)
-    frequency = np.logspace(-2, 10, 145) / period
-    decay = whole.decay(tilt, frequency)
-    small = np.flatnonzero(-decay - np.log(math.pi * frequency) < log_small)
-    if not small.size:
-        return _Layout(tilt, period, math.inf)
-    return _Layout(tilt, period, float(frequency[small[0]]), float(decay[small[0]]))
+    decay = whole.decay(tilt)
+    furthest = 0.01 / period
+    for steps in (12, 1):  # the first of twelve to the decade that is far enough
+        frequency = furthest * 10.0 ** (steps * np.arange(13) / 12)
+        known = decay(frequency)
+        enough = np.flatnonzero(-known - np.log(math.pi * frequency) < log_small)
+        if not enough.size:
+            return _Layout(tilt, period, math.inf)
+        first = int(enough[0])
+        if not known[first]:  # nothing is smooth: a lattice does better
+            return _Layout(tilt, period, math.inf)
+        furthest = float(frequency[max(first - 1, 0)])
+    return _Layout(tilt, period, float(frequency[first]), float(known[first]))
 
 
 _DOWN = (0.25, 0.5, 0.75, 1.0)
@@ -332,20 +165,20 @@ class Curve:
         spacing = 2 * math.pi / layout.period
         self.frequency = spacing * np.arange(count)
         log_phi: Any = (1j * (tilt + 0.5) * self.frequency - self.frequency**2 / 2) * whole.mu_squared
-        doubt = 8 * _UNIT * (8 + np.abs(log_phi))
+        doubt = 8 * UNIT * (8 + np.abs(log_phi))
         self.cumulant = whole.mu_squared * (tilt * tilt + tilt) / 2
-        self.doubt = 8 * _UNIT * (1 + abs(self.cumulant))  # of the cumulant
+        self.doubt = 8 * UNIT * (1 + abs(self.cumulant))  # of the cumulant
         for nodes, times in whole.parts:
-            fine, off = _refined(nodes, tilt, layout.furthest)
-            cumulant, shares, rounding = fine.tilted(tilt, layout.furthest)
-            error = off + rounding
-            phi = fine.spectrum(shares, spacing, count)
-            size = np.maximum(np.abs(phi), 1e-300)
-            angle = np.log(size) + 1j * np.angle(phi)
+            fine, off = _refined(nodes, tilt, layout.furthest, times)
+            cumulant, shares, rounding = fine.tilted(tilt)
+            excess = fine.spectrum(shares, spacing, count)
+            size = np.maximum(np.abs(1 + excess), 1e-300)
+            angle = log1p(excess)
+            error = off + fine.rounding(shares, tilt, layout.furthest)
             log_phi = log_phi + times * angle
-            doubt = doubt + times * (error / size + 4 * _UNIT * (2 + np.abs(angle)))
+            doubt = doubt + times * (error / size + UNIT * (16 * np.abs(excess) / size + 4 * np.abs(angle)))
             self.cumulant += times * cumulant
-            self.doubt += times * (error + 2 * _UNIT * abs(cumulant))
+            self.doubt += times * (off + rounding + 2 * UNIT * abs(cumulant))
         kernel = 1 / ((tilt + 1j * self.frequency) * (tilt + 1 + 1j * self.frequency))
         terms = np.exp(log_phi) * kernel * (spacing / math.pi)
         terms[0] /= 2
@@ -355,8 +188,8 @@ class Curve:
         caps = (1 + math.exp(min(self.doubt, 700.0))) * np.abs(kernel) * (spacing / math.pi)
         beyond = 1.01 * math.exp(-layout.decay) / (math.pi * layout.furthest)
         self.off = float(np.minimum(heights, caps).sum()) + beyond
-        self.off += 16 * _UNIT * float(np.abs(terms).sum())
-        self.rounding = 4 * _UNIT * float(np.abs(terms * self.frequency).sum())  # per unit of epsilon
+        self.off += 16 * UNIT * float(np.abs(terms).sum())
+        self.rounding = 4 * UNIT * float(np.abs(terms * self.frequency).sum())  # per unit of epsilon
         self.aliases = [self._alias_bound(_DOWN, -1, guess), self._alias_bound(_UP, 1, guess)]
 
     def _alias_bound(self, shares: tuple[float, ...], side: int, guess: float) -> tuple[float, float]:
@@ -376,7 +209,7 @@ class Curve:
         middle = float((self.terms * np.exp(-1j * self.frequency * epsilon)).real.sum())
         log_scale = self.cumulant - self.layout.tilt * epsilon
         scale = math.exp(min(log_scale, 700.0))
-        slack = self.doubt + 8 * _UNIT * (1 + abs(log_scale)) + 1e-15
+        slack = self.doubt + 8 * UNIT * (1 + abs(log_scale)) + 1e-15
         off = self.off + self.rounding * abs(epsilon)
         slack = min(slack, 700.0)
         high = (middle + off) * scale * math.exp(slack) + self.whole.infinite + self.whole.cut
@@ -387,33 +220,43 @@ class Curve:
         return sum(math.exp(min(level - move * epsilon, 700.0)) for level, move in self.aliases)
 
 
-def _refined(nodes: _Nodes, tilt: float, furthest: float) -> tuple[_Nodes, float]:
+def _refined(nodes: Nodes, tilt: float, furthest: float, times: int) -> tuple[Nodes, float]:
     """Panels narrow enough that quadrature is off by less than rounding, and by how much."""
+    goal = 1e-13 / max(1.0, times / 1000)
     found = nodes.quadrature(tilt, furthest)
-    while nodes.losses.size < _MOST_NODES and found > 1e-13:
-        nodes = _Nodes(nodes.law, nodes.width / 1.6)
+    while nodes.losses.size < _MOST_NODES and found > goal:
+        nodes = Nodes(nodes.law, nodes.width / 1.6)
         found = nodes.quadrature(tilt, furthest)
     return nodes, found
 
 
 def curve(
-    parts: Sequence[Part], *, delta: float | None = None, epsilon: float | None = None
+    parts: Sequence[Part], *, delta: float | None = None, epsilon: float | None = None, closer: bool = False
 ) -> tuple[Curve, float] | None:
     """The curve where it meets this delta (or at this epsilon), with a first guess of epsilon; None where inversion
-    would be too long."""
+    would be too long.
+
+    closer  at the tilt that suits epsilon best, where terms cancel least, however many frequencies that takes
+    """
     whole = _Sum.of(parts)
-    tilt, guess = _saddle(whole, delta, epsilon)
+    tilt, guess = _saddle(whole, None if closer else delta, epsilon)
     log_delta = math.log(delta) if delta is not None else whole.cumulant(tilt) - tilt * guess - _prefactor(whole, tilt)
     nodes = max((n.losses.size for n, _ in whole.parts), default=1)
     reach = max((n.law.reach[1] - n.law.reach[0] for n, _ in whole.parts if n.panels), default=0.0)
+
+    most = _MOST_WORK_CLOSER if closer else _MOST_WORK
+
+    def fits(layout: _Layout) -> bool:  # panels follow the oscillation
+        return layout.count * max(nodes, layout.furthest * reach, _FEW) < most
+
     for goal in _GOALS:
         best = _Layout(tilt, math.inf, math.inf)
         for share in (1.0, 0.6, 0.35):  # rare large losses widen the period; a smaller tilt sees less of them
             layout = _layout(whole, share * tilt, guess, log_delta, goal)
             best = min(best, layout, key=lambda each: each.count)
-            if best.count < _FEW:
+            if best.count < _FEW or (closer and fits(best)):
                 break
-        if best.count * max(nodes, best.furthest * reach, _FEW) < _MOST_WORK:  # panels follow the oscillation
+        if fits(best):
             return Curve(whole, best, guess), guess
     return None
 
@@ -435,7 +278,7 @@ def variation(parts: Sequence[Part]) -> float:
             gains, cut = math.erf(mu / math.sqrt(8)), 0.0
         else:
             halves = [replace(p, low=p.zero()) if p.forward else replace(p, high=p.zero()) for p in law.pieces]
-            nodes = _Nodes(replace(law, pieces=tuple(p for p in halves if p.low < p.high)))
+            nodes = Nodes(replace(law, pieces=tuple(p for p in halves if p.low < p.high)))
             gains = float((np.exp(nodes.log_mass) * -np.expm1(-np.maximum(nodes.losses, 0.0))).sum())
             cut = law.cut
         total += times * (1.01 * gains + law.infinite + cut)
@@ -489,16 +332,25 @@ def _saddle(whole: _Sum, delta: float | None, epsilon: float | None) -> tuple[fl
 
 def epsilon(parts: Sequence[Part], delta: float) -> Interval:
     """Where the curve meets delta, in one direction; all of [0, inf] where inversion is not for these losses."""
+    nothing = Interval(0.0, math.inf)
     found = curve(parts, delta=delta)
     if found is None:
-        return Interval(0.0, math.inf)
-    at, guess = found
+        return nothing
+    first, centre = _meets(*found, delta)
+    if first.width <= _WIDE * first.upper or not centre:
+        return first
+    found = curve(parts, delta=delta, epsilon=centre, closer=True)
+    return first if found is None else first.both(_meets(*found, delta)[0])
+
+
+def _meets(at: Curve, guess: float, delta: float) -> tuple[Interval, float]:
+    """Where this curve meets delta, from both sides and in the middle; 0 where it has no middle to speak of."""
     if at.delta(0.0).upper <= delta:
-        return Interval(0.0, 0.0)
+        return Interval(0.0, 0.0), 0.0
     centre = _crossing(at, delta, guess)
     if centre is None:
-        return Interval(0.0, math.inf)
-    return Interval(_outward(at, delta, centre, -1), _outward(at, delta, centre, 1))
+        return Interval(0.0, math.inf), 0.0
+    return Interval(_outward(at, delta, centre, -1), _outward(at, delta, centre, 1)), centre
 
 
 def delta(parts: Sequence[Part], epsilon: float) -> Interval:

@@ -43,7 +43,7 @@ from .. import exact
 from ..checks import DELTA_LEAST
 from ..errors import UnsupportedEventError
 from ..events import Approximate, Event, Pure
-from . import inversion, optimal, pairs, single
+from . import inversion, optimal, pairs, quadrature, single
 from .composition import reached
 from .failures import unfailing
 from .interval import Interval
@@ -471,7 +471,7 @@ def _convolved(
         transform: Any = fft.rfft(_wrapped(rest, size, main).astype(number), size)
         # In norm a transform is off by at most 8 log2(n) u sqrt(n) |w|.
         off = 8 * math.log2(size) * unit * math.sqrt(size) * float(np.sqrt(np.sum(rest * rest)))
-        log_ratio = _log1p(transform / atom)
+        log_ratio = quadrature.log1p(transform / atom)
         magnitude = np.maximum(np.abs(transform + atom).astype(np.float64), 1e-300)
         log_product = log_product + times * log_ratio
         rounding = 16 * np.abs(transform).astype(np.float64) / magnitude + 4 * np.abs(log_ratio).astype(np.float64)
@@ -490,13 +490,6 @@ def _convolved(
     worst = 2 * float(wrong.sum()) / size + 8 * math.log2(size) * unit * float(np.sqrt(np.sum(sums * sums)))
     sums[0] += main_atom
     return np.asarray(np.roll(sums, (origin - first) % size)), worst
-
-
-def _log1p(z: Any) -> Any:
-    """ln(1 + z), off by a few roundings of z/(1 + z) where z is small (numpy's is off by one of 1)."""
-    near = np.log1p(np.where(np.abs(z) < 0.5, z.real * (2 + z.real) + z.imag * z.imag, 0.0)) / 2
-    far = np.log(np.where(np.abs(1 + z) < 1e-300, 1e-300, 1 + z))  # as `magnitude` has it
-    return np.where(np.abs(z) < 0.5, near + 1j * np.arctan2(z.imag, 1 + z.real), far)
 
 
 def _expm1(z: Any) -> Any:
