@@ -107,6 +107,21 @@ def test_gauss_density_and_tail_hold_the_value_within_few_ulps(z: Fraction, bits
     assert density.bits == tail.bits == bits
 
 
+@settings(deadline=None, max_examples=60)
+@given(fractions(0, 30), BITS)
+@example(Fraction(0), 64)
+@example(Fraction(6), 500)
+@example(Fraction(6) - Fraction(1, 10**30), 500)
+@example(Fraction(10**100), 64)
+def test_mills_holds_the_ratio_of_tail_and_density_within_few_ulps(x: Fraction, bits: int) -> None:
+    found = exact.mills(x, bits)
+    if x < 10**6:
+        with precise(bits):  # erfc is good to all digits, relative
+            tail = mpmath.erfc(real(x) / mpmath.sqrt(mpf(2))) / 2
+            assert holds(found, tail * mpmath.sqrt(2 * mp.pi) * mpmath.exp(real(x) ** 2 / 2))
+    assert 0 <= found.lo <= found.hi <= found.lo + 4 and found.bits == bits
+
+
 def test_a_far_gauss_tail_is_not_summed_and_still_held() -> None:
     assert exact.gauss_tail(Fraction(10**9), 200) == Enclosure(0, 1, 200)
 

@@ -20,7 +20,6 @@ from scipy import optimize, special
 from .. import exact
 from ..exact import Enclosure
 
-_LARGE = 100
 _SMALL, _FAR = 1e-5, 50.0
 
 
@@ -51,21 +50,18 @@ def _log_ratio(mu: float, epsilon: float) -> float:
 
 
 def enclose_delta(mu: Fraction, epsilon: Fraction, bits: int) -> Enclosure:
-    """The curve, certified, to `bits` fractional bits."""
-    work = bits + math.ceil(float(epsilon) * 1.4427) + 16  # e^epsilon magnifies the second term's error
-    first = _cdf(mu / 2 - epsilon / mu, work)
-    second = _cdf(-mu / 2 - epsilon / mu, work) / exact.exp_neg(epsilon, work)
-    return (first - second).to(bits)
+    """The curve, certified, to `bits` fractional bits.
 
-
-def _cdf(z: Fraction, bits: int) -> Enclosure:
-    return exact.gauss_tail(-z, bits) if z <= 0 else exact.enclose(1, bits) - exact.gauss_tail(z, bits)
+    With u = mu/2 - epsilon/mu and x = mu/2 + epsilon/mu, x^2 = u^2 + 2 epsilon, so e^epsilon times the density at x is
+    the density at u: the second term is density(u) mills(x), and no e^epsilon is needed."""
+    work = bits + 16
+    u, x = mu / 2 - epsilon / mu, mu / 2 + epsilon / mu
+    first = exact.gauss_tail(-u, work) if u <= 0 else exact.enclose(1, work) - exact.gauss_tail(u, work)
+    return (first - exact.gauss_density(u, work) * exact.mills(x, work)).to(bits)
 
 
 def _holds(mu: Fraction, epsilon: Fraction, target: Fraction) -> bool:
     bits = 64 + max(0, math.ceil(-math.log2(target)))
-    if epsilon > _LARGE:  # the first term alone is an upper bound, and e^epsilon would need as many more digits
-        return Fraction(_cdf(mu / 2 - epsilon / mu, bits).hi, 1 << bits) <= target
     return Fraction(enclose_delta(mu, epsilon, bits).hi, 1 << bits) <= target
 
 

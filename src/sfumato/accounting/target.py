@@ -149,9 +149,9 @@ def cost(event: Event, delta: Fraction, *, scale: float = 1.0) -> Interval:
 
 
 def _least_of_gaussians(mu_squared: Fraction, upper: Fraction, delta: Fraction) -> float:
-    """An epsilon a hair below `upper` at which delta is proven too small; 0 where that is not tried."""
+    """An epsilon a hair below `upper` at which delta is proven too small, else 0."""
     lower = upper * (1 - Fraction(1, 10**9))
-    if not upper or upper > 100:  # e^epsilon would need as many digits again
+    if not upper:
         return 0.0
     bits = 64 + max(0, math.ceil(-math.log2(delta)))
     mu = 1 / Fraction(sqrt_above(1 / mu_squared))  # rounded down
