@@ -7,7 +7,6 @@ plan's own `questions`, fixed in advance.
 
 from __future__ import annotations
 
-import os
 import threading
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Iterator
@@ -18,6 +17,7 @@ from . import record
 from .bounds import Bounded
 from .errors import PlanError, guarded
 from .plan import Plan, Receipt, Run, fits
+from .process import Home
 from .release import Release
 from .rows import Rows
 from .schema import Column, Table
@@ -123,7 +123,7 @@ class Session:
         self._conversation: Conversation | None = guarded(lambda: plan._begin(run))
         self._answers: list[Any] = []
         self._lock = threading.RLock()  # a loop may ask from several threads
-        self._process = os.getpid()
+        self._home = Home()
 
     @property
     def over(self) -> bool:
@@ -133,7 +133,7 @@ class Session:
 
     def ask(self, question: Any = None) -> Any:
         """The answer to one question."""
-        if os.getpid() != self._process:  # else each process would go on with the same noise, and count for itself
+        if self._home.left:  # else each process would go on with the same noise, and count for itself
             raise PlanError("a session is asked in the process that opened it")
         with self._lock:
             conversation = self._conversation

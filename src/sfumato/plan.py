@@ -21,6 +21,7 @@ from .bounds import Bounded
 from .errors import DataError, PlanError, UnsupportedEventError, guarded
 from .events import Event
 from .noise import Noise
+from .process import Home
 from .rows import Rows
 from .schema import Column, Schema, Table, TensorColumn
 from .units import Unit
@@ -54,6 +55,7 @@ class Run:
         self._rows = rows
         self._reserve = reserve
         self._lock = threading.Lock()  # a body may ask from several threads
+        self._home = Home()
 
     def release(self, child: Plan[R]) -> Any:
         """Run a child plan on the same data, paid from this run's reserve; refused where the reserve is short."""
@@ -66,6 +68,7 @@ class Run:
             raise PlanError("a reserve without a body is for curator.supervise: it cannot be a child")
         if child.grade != "exact":
             raise PlanError("the receipt of a reserve says exact noise, and this child's is not: release it by itself")
+        self._at_home()
         if self.failed:
             raise DataError
         self._pay(child)
@@ -87,11 +90,20 @@ class Run:
 
     def draw(self, steps: int = 1) -> None:
         """Pay for the next steps, before any of them runs. A step that is run again is drawn again."""
+        self._at_home()
         with self._lock:
             most, asked = self._known(), checks.whole(steps, "steps")
             if asked > most - self._taken:
                 raise PlanError(f"{asked} more step(s) are asked for, and {most - self._taken} of {most} are left")
             self._take(asked)
+
+    def _at_home(self) -> None:
+        """A fork copies what is left of the reserve, and of the steps: each process would spend it for itself."""
+        if self._home.left:
+            raise PlanError(
+                "this run belongs to the process that began it, and draws nothing in a fork of it: ask there, and hand "
+                "on the answers"
+            )
 
     def _take(self, steps: int) -> None:
         self._taken += steps

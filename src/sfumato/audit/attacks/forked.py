@@ -16,7 +16,7 @@ import multiprocessing
 import os
 import pickle
 import warnings
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from multiprocessing.connection import Connection
 from pathlib import Path
 
@@ -94,30 +94,34 @@ def _draw(source: Bits) -> bytes:
 def _forked(source: Bits, children: int) -> list[bytes]:
     if not hasattr(os, "fork"):
         raise CouldNotRunError("F5 needs a system that forks.")
-    return [_in_child(source) for _ in range(children)]
+    drawn = [in_child(lambda: _draw(source)) for _ in range(children)]
+    if any(len(each) != 8 * WORDS for each in drawn):
+        raise CouldNotRunError("a forked child drew too little.")
+    return drawn
 
 
-def _in_child(source: Bits) -> bytes:
+def in_child(work: Callable[[], bytes]) -> bytes:
+    """What `work` gives in a fork of this process."""
     read, write = os.pipe()
     with warnings.catch_warnings():
-        warnings.simplefilter("ignore", DeprecationWarning)  # Python 3.12 warns of other threads; the child only draws
+        warnings.simplefilter("ignore", DeprecationWarning)  # Python 3.12 warns of other threads; the child only works
         pid = os.fork()
     if pid == 0:  # pragma: no cover (no coverage is written by a child that leaves like this)
         status = 1
         try:
             os.close(read)
             with os.fdopen(write, "wb") as pipe:
-                pipe.write(_draw(source))
+                pipe.write(work())
             status = 0
         finally:
             os._exit(status)
     os.close(write)
     with os.fdopen(read, "rb") as pipe:
-        drawn = pipe.read()
+        told = pipe.read()
     _, status = os.waitpid(pid, 0)
-    if status or len(drawn) != 8 * WORDS:
-        raise CouldNotRunError(f"a forked child ended with status {status} after {len(drawn)} bytes.")
-    return drawn
+    if status:
+        raise CouldNotRunError(f"a forked child ended with status {status} after {len(told)} bytes.")
+    return told
 
 
 def _spawned(source: Bits, count: int) -> list[bytes]:

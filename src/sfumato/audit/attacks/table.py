@@ -155,6 +155,8 @@ LIST: tuple[Attack, ...] = (
            control="ledger.parallel.control"),
     Attack("L14", "an upgrade that forgets", "ledger.migrating.attack", control="ledger.migrating.control"),
     Attack("L15", "orders without rights", "ledger.rights.attack", control="ledger.rights.control"),
+    Attack("L16", "one budget in many forks", "ledger.forking.attack",
+           quick={"forks": 2}, control="ledger.forking.control"),
     # releases without privacy, and what is left of the attack on ours
     Attack("R3", "a block of people, rebuilt from the tables about it (Garfinkel et al. 2018)",
            "without_privacy.attack", given={"name": "census"}, quick={"rounds": 200},

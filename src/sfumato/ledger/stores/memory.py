@@ -8,32 +8,44 @@ from contextlib import contextmanager
 from dataclasses import dataclass, field
 from typing import Any
 
+from ...errors import LedgerError
+from ...process import Home
 from ..proof.chain import GENESIS, Link
 from .base import Account, Book, Filed
+from .words import FORKED_MEMORY
 
 
 class MemoryStore:
-    """Gone with the process."""
+    """Gone with the process, and of no use in a fork of it: each copy would pay out the same budget again."""
 
     principal = None
 
     def __init__(self) -> None:
         self._lock = threading.RLock()
         self._kept = _Pages()
+        self._home = Home()
+
+    def _check(self) -> None:
+        if self._home.left:  # before the lock, which another thread may have held at the fork
+            raise LedgerError(FORKED_MEMORY)
 
     @contextmanager
     def reading(self) -> Iterator[Book]:
+        self._check()
         with self._lock:
             yield _Draft(self._kept)
 
     @contextmanager
     def writing(self) -> Iterator[Book]:
+        self._check()
         with self._lock:
             draft = _Draft(self._kept)
             yield draft
+            self._check()
             self._kept.take(draft.new)
 
     def entries(self, first: int = 1) -> Iterator[tuple[Link, bytes]]:
+        self._check()
         with self._lock:
             found = self._kept.chain[first - 1 :]
         yield from found

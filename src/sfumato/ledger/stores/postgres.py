@@ -8,13 +8,13 @@ refused with one message and no release.
 
 from __future__ import annotations
 
-import os
 import threading
 from collections.abc import Iterator
 from contextlib import contextmanager
 from typing import TYPE_CHECKING, Any, LiteralString
 
 from ...errors import LedgerError
+from ...process import Home
 from ..proof.chain import Link
 from .base import Book
 from .postgres_book import BLOCK, Known, PostgresBook
@@ -53,7 +53,7 @@ class PostgresStore:
         self._wait = wait
         self._address = address
         self._lock = threading.RLock()
-        self._process = os.getpid()
+        self._home = Home()
         self._inside = False
         self._over = False
         self._known = Known()
@@ -114,12 +114,14 @@ class PostgresStore:
 
     @contextmanager
     def _transaction(self, begin: LiteralString, head: LiteralString) -> Iterator[PostgresBook]:
+        self._at_home()
         with self._lock:
             self._ready()
             try:
                 self._inside = True
                 book = PostgresBook(self._wire, begin, head, self._known)
                 yield book
+                self._at_home()
                 self._known = book.commit()
             except BaseException as problem:
                 self._wire.undo(problem)
@@ -127,9 +129,12 @@ class PostgresStore:
             finally:
                 self._inside = False
 
-    def _ready(self) -> None:
-        if os.getpid() != self._process:
+    def _at_home(self) -> None:
+        if self._home.left:  # before the lock, which another thread may have held at the fork
             raise LedgerError(FORKED)
+
+    def _ready(self) -> None:
+        self._at_home()
         if self._over:
             raise LedgerError(CLOSED)
         if self._inside:
@@ -170,10 +175,11 @@ class PostgresStore:
                 return None if row[0] else "the head of the chain is not the last entry"
 
     def close(self) -> None:
+        if self._home.left:
+            return
         with self._lock:
-            if os.getpid() == self._process:
-                self._over = True
-                self._connection.close()
+            self._over = True
+            self._connection.close()
 
 
 def _durable(connection: psycopg.Connection[Any], wait: float) -> None:

@@ -7,7 +7,6 @@ read-only, corrupt, or of a newer version, is refused with one message and no re
 
 from __future__ import annotations
 
-import os
 import sqlite3
 import threading
 import time
@@ -16,6 +15,7 @@ from contextlib import closing, contextmanager
 from pathlib import Path
 
 from ...errors import LedgerError
+from ...process import Home
 from ..proof.chain import Link
 from .base import Book
 from .schema import migrations
@@ -55,7 +55,7 @@ class SQLiteStore:
         self._over = ""  # why nothing more is read or written from here
         self._inside = False
         self._known = Known()
-        self._process = os.getpid()
+        self._home = Home()
         self._wait, self._read_only = wait, read_only
         self._file.check_place()
         if read_only:
@@ -159,6 +159,7 @@ class SQLiteStore:
 
     @contextmanager
     def _transaction(self, begin: str) -> Iterator[SQLiteBook]:
+        self._at_home()
         with self._lock:
             if self._inside:
                 raise LedgerError("the ledger is being read or written by this thread: end that first")
@@ -178,6 +179,7 @@ class SQLiteStore:
                 self._undo()
 
     def _commit(self) -> None:
+        self._at_home()
         try:
             with told():
                 self._connection.execute("COMMIT")
@@ -186,9 +188,13 @@ class SQLiteStore:
             self._over = UNWRITTEN
             raise
 
-    def _check(self) -> None:
-        if self._process != os.getpid():
+    def _at_home(self) -> None:
+        """A connection does not survive a fork, and the lock may have been another thread's at that moment."""
+        if self._home.left:
             raise LedgerError(FORKED)
+
+    def _check(self) -> None:
+        self._at_home()
         if self._over:
             raise LedgerError(self._over)
         if self._live:
@@ -208,6 +214,8 @@ class SQLiteStore:
             raise LedgerError(BUSY)
 
     def _undo(self) -> None:
+        if self._home.left:
+            return  # it is the parent's transaction
         try:
             if self._connection.in_transaction:
                 self._connection.execute("ROLLBACK")
@@ -225,6 +233,7 @@ class SQLiteStore:
             first = block[-1][0] + 1
 
     def _block(self, first: int) -> list[tuple[int, bytes, bytes]]:
+        self._at_home()
         with self._lock:
             if not self._inside:
                 self._check()
@@ -237,6 +246,7 @@ class SQLiteStore:
 
     def damage(self) -> str | None:
         """What the file itself shows, below what it says: broken pages or indexes, or tables other than ours."""
+        self._at_home()
         with self._lock:
             if not self._inside:
                 self._check()
@@ -269,10 +279,11 @@ class SQLiteStore:
         return by_index == by_table
 
     def close(self) -> None:
+        if self._home.left:
+            return
         with self._lock:
             self._over = self._over or CLOSED
-            if self._process == os.getpid():
-                self._connection.close()
+            self._connection.close()
 
 
 def _connect(address: str, wait: float) -> sqlite3.Connection:

@@ -6,7 +6,7 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from typing import Any
 
-from .... import exact
+from .... import exact, process
 from ....accounting import members
 from ....ledger import charging, holding, parts, spending, tree
 from ....ledger.proof import chain
@@ -165,3 +165,8 @@ def stale_copies() -> None:
         return alone
 
     swap_everywhere(tree.known_data, made)
+
+
+@FAULTS.fault("a fork takes itself for the process that began", by=attacks("L16"))
+def forks_count_apart() -> None:
+    swap(process.Home, "left", lambda _: lambda self: False)
