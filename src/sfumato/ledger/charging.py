@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 import secrets
-from collections.abc import Collection, Mapping
+from collections.abc import Collection, Iterator, Mapping
 from contextlib import suppress
 from fractions import Fraction
 from typing import Any
 
 from .. import checks, record
-from ..accounting.filters import Block, Charge, Priced
+from ..accounting.filters import Block, Charge, Filter, Priced
+from ..accounting.members import plan_epsilon
 from ..errors import BudgetError, PlanError, PolicyError, UnsupportedEventError
 from ..plan import Plan, Receipt
 from ..units import Unit
@@ -18,6 +19,7 @@ from .desk import Desk, short
 from .policy import paying as paying_from
 from .policy.approvals import Act
 from .policy.policy import Policy, kinds_within
+from .pricing import outside, priced_as
 from .stores.base import Account, Book
 from .tree import of_data, payers
 
@@ -41,6 +43,7 @@ class Charging(Desk):
         paying, policy = self._payers(book, accounts, plan, data)
         if policy is None:
             return paying, None, ()
+        outside(("price", plan.event, plan.delta), lambda: price_of(plan))
         asked = policy.asked(
             accounts=tuple(paying),
             plan=kinds_within(text_of(plan)),
@@ -104,11 +107,18 @@ class Charging(Desk):
         charged, after = {}, {}
         each = event if isinstance(event, Mapping) else dict.fromkeys(paying, event)
         self._usable(book, paying, unit, next(iter(each.values()), None), drawing=drawing is not None)
-        for name, account in paying.items():
-            assert account.filter is not None
-            others = [hold for id, hold in account.held.items() if id != drawing]
-            charged[name], filter_ = account.filter.charged(each[name], delta, others, drawing=drawing is not None)
-            after[name] = record.moved(account, filter=filter_, unit=account.unit or unit)
+
+        def charges() -> Iterator[tuple[str, Charge, Filter]]:
+            for name, account in paying.items():
+                assert account.filter is not None
+                others = [hold for id, hold in account.held.items() if id != drawing]
+                yield name, *account.filter.charged(each[name], delta, others, drawing=drawing is not None)
+
+        asked = tuple(each.values()), delta, drawing is not None, priced_as(paying)
+        outside(asked, lambda: list(charges()))
+        for name, charge, filter_ in charges():
+            account = paying[name]
+            charged[name], after[name] = charge, record.moved(account, filter=filter_, unit=account.unit or unit)
         return charged, after
 
     def _usable(
@@ -156,7 +166,7 @@ def _parent(book: Book, name: str) -> str | None:
 def price_of(plan: Plan[Any]) -> Fraction | None:
     """Its epsilon; None where it has none at its delta, which is above every band."""
     try:
-        return plan.price()
+        return plan_epsilon(plan.event, plan.delta)  # plan.price(), remembered
     except UnsupportedEventError:
         return None
 

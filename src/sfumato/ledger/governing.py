@@ -9,6 +9,7 @@ from ..errors import LedgerError, PolicyError
 from .desk import short
 from .policy.approvals import Act, Approval, Approvals, ledger_time, until
 from .policy.policy import AccountRule, Policy
+from .pricing import priced_before
 from .proof.anchored import AnchoredStore
 from .registering import Registering
 from .stores.base import Account
@@ -51,6 +52,7 @@ class Governing(Registering):
             self._write(book, "policy", policy=policy, reason=short(reason, "reason"), approvals=approvals)
             book.put_fact("policy", "", policy)
 
+    @priced_before
     def provision(self) -> tuple[str, ...]:
         """Bring the accounts to what the policy lists: open those that are missing, change limits that differ. All of
         it, or, where one is refused or needs approvals, none. Says what was done."""

@@ -17,6 +17,7 @@ from .desk import LIBRARY, Desk, short
 from .policy.approvals import Act
 from .policy.parts import LEVELS
 from .policy.policy import Policy
+from .pricing import outside, priced_as, priced_before
 from .stores.base import Account, Book
 from .tree import beside, check_place, check_unit, found, limited_below, limited_by
 
@@ -126,6 +127,7 @@ class Granting(Desk):
             if sum(sizes) > (getattr(over.filter.budget, part) or Fraction(0)):
                 raise PolicyError(f"the limits below {over.name!r} would add up to more than its own {part}")
 
+    @priced_before
     def change_limit(self, account: str, budget: Budget, *, reason: str) -> None:
         """Raise an account's limit, which takes a fresh share of delta, or lower it. Never above its parent's."""
         with self._store.writing() as book:
@@ -143,6 +145,7 @@ class Granting(Desk):
         )  # fmt: skip
         book.put_account(changed(account, after, self._principal))
 
+    @priced_before
     def move(self, source: str, target: str, *, epsilon: Any = None, rho: Any = None, reason: str) -> None:
         """Take a part of one account's limit and give it to another one under the same parent."""
         if (epsilon is None) == (rho is None):
@@ -190,7 +193,10 @@ class Granting(Desk):
         self._not_too_much(book, policy, account.parent, budget, account.name)
         if account.filter.fresh and not account.held:
             return Filter.of(budget)
-        after = account.filter.raised(budget, past(book, account.name))
+        filter_, releases = account.filter, tuple(past(book, account.name))
+        asked = ("raised", budget, frozenset(releases), priced_as({account.name: account}))
+        outside(asked, lambda: filter_.raised(budget, releases))
+        after = filter_.raised(budget, releases)
         holds = list(account.held.values())
         if holds and not any(member.backs(holds) for member in after.open):
             raise BudgetError(f"what is held on account {account.name!r} would have no room: wait, or close the hold")

@@ -20,6 +20,7 @@ from .charging import Charging, Names, text_of
 from .desk import LIBRARY
 from .policy import watching
 from .policy.policy import Policy
+from .pricing import outside, priced_as, priced_before
 from .stores.base import Account, Book, Filed
 from .tree import above, found
 
@@ -27,6 +28,7 @@ from .tree import above, found
 class Holding(Charging):
     """Sets room aside, and pays from it."""
 
+    @priced_before
     def hold(
         self,
         accounts: Names,
@@ -48,11 +50,14 @@ class Holding(Charging):
             asked: Priced = held.whole if isinstance(held, HeldSteps) else held.event
             self._charges(book, paying, plan.unit, asked, plan.delta)
             receipt = self._receipt(tuple(paying), plan, data, grade, note, loop)
+
+            def rooms() -> dict[str, Filter]:
+                return {name: _backed(account, asked, held) for name, account in paying.items()}
+
+            outside((held, priced_as(paying)), rooms)
             shapes = {}
-            for name, account in paying.items():
-                assert account.filter is not None
-                shaped = account.filter.shaped(asked, plan.delta, list(account.held.values()))
-                _backed(account, shaped, held)
+            for name, shaped in rooms().items():
+                account = paying[name]
                 book.put_account(replace(account, filter=shaped, held={**account.held, receipt.id: held}))
                 if shaped is not account.filter:
                     shapes[name] = shaped
@@ -63,6 +68,7 @@ class Holding(Charging):
             book.file(Filed(receipt, "held", key))
             return receipt
 
+    @priced_before
     def draw(self, receipt: Receipt, event: Event, delta: Fraction) -> None:
         with self._store.writing() as book:
             paying = self._drawing(book, receipt)
@@ -78,6 +84,7 @@ class Holding(Charging):
             alerts = watching.spent(book, policy, paying, after)
         self._tell(policy, alerts)
 
+    @priced_before
     def draw_steps(self, receipt: Receipt, steps: int) -> Steps:
         checks.whole(steps, "steps")
         with self._store.writing() as book:
@@ -165,14 +172,18 @@ def room_of(plan: Plan[Any]) -> Hold | HeldSteps:
     return held
 
 
-def _backed(account: Account, shaped: Filter, held: Hold | HeldSteps) -> None:
-    """Refuse room that no member keeps for all that is held: either work would be refused midway. (A member with room
-    for it as a release need not have room for its draws, which may be of any kind.)"""
+def _backed(account: Account, asked: Priced, held: Hold | HeldSteps) -> Filter:
+    """The account's filter with room set aside; refused where no member keeps room for all that is held: either work
+    would be refused midway. (A member with room for it as a release need not have room for its draws, which may be of
+    any kind.)"""
+    assert account.filter is not None
+    shaped = account.filter.shaped(asked, held.delta, list(account.held.values()))
     if not any(member.backs([*account.held.values(), held]) for member in shaped.open):
         raise BudgetError(
             f"account {account.name!r} has no room that can be held for this, whatever it draws; nothing was charged. "
             "Ask for less, or wait for other work that holds room"
         )
+    return shaped
 
 
 def _loop(plan: Plan[Any], trusted: bool) -> str:

@@ -16,6 +16,7 @@ from .holding import Holding, filed_as
 from .policy import watching
 from .policy.alerts import Alert
 from .policy.policy import Policy
+from .pricing import priced_before
 from .stores.base import Book, Filed
 from .tree import found, payers
 
@@ -31,6 +32,7 @@ class Spending(Holding):
                     return filed.receipt, filed.answer
         return None
 
+    @priced_before
     def quote(self, accounts: Names, plan: Plan[Any], *, data: str = "") -> bool:
         checks.instance(plan, Plan, "plan", "a plan, such as sf.mechanisms.Laplace(...)")
         checks.texts(accounts, "accounts")
@@ -62,6 +64,7 @@ class Spending(Holding):
     ) -> Receipt:
         return self._pay(parts.LIST, accounts, plan, data, grade, note, key)
 
+    @priced_before
     def _pay(
         self, loop: str, accounts: Names, plan: Plan[Any], data: str, grade: str, note: str, key: str | None
     ) -> Receipt:
