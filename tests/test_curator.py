@@ -521,7 +521,7 @@ def test_private_data_must_have_the_columns_of_its_schema() -> None:
 def test_a_schema_with_a_unit_is_not_read_row_by_row() -> None:
     with pytest.raises(PlanError, match="'patient' names the unit"):
         Private("p", AGES, unit=Unit(), schema=PATIENTS)
-    with pytest.raises(PlanError, match="no column 'doctor'"):
+    with pytest.raises(PlanError, match="no private table has it"):
         Private("p", AGES, unit=Unit("user:doctor"), schema=PATIENTS)
 
 

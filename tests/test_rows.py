@@ -7,6 +7,7 @@ import math
 import traceback
 import uuid
 import warnings
+from dataclasses import replace
 from decimal import Decimal
 from enum import Enum
 from fractions import Fraction
@@ -530,6 +531,7 @@ def test_whole_number_categories_are_read_as_a_block(monkeypatch: pytest.MonkeyP
 
 
 VISITS = Table({"user": key(), "cost": real(0, 100), "ward": category(["n", "s"])}, unit="user")
+OF_ROWS = replace(VISITS, unit=None)
 RAW = {"user": ["u", "v", None, "u", "w"], "cost": [1, 2, 3, 4, 5], "ward": ["n", "s", "n", "x", "n"]}
 
 
@@ -539,12 +541,12 @@ def test_rows_of_nobody_are_dropped_and_units_are_dense() -> None:
     assert rows["cost"].values.tolist() == [1, 2, 4, 5]
     assert rows.units.dtype == np.int64 and rows.units.tolist() == [0, 1, 0, 2]
     assert list(rows) == ["user", "cost", "ward"] and "cost" in rows and "age" not in rows
-    by_row = Rows.read(VISITS, RAW, BY_ROW)
+    by_row = Rows.read(OF_ROWS, RAW, BY_ROW)
     assert len(by_row) == by_row.unit_count == 5 and by_row.units.tolist() == [0, 1, 2, 3, 4]
 
 
 def test_a_category_can_name_the_unit() -> None:
-    rows = Rows.read(VISITS, RAW, Unit("user:ward"))
+    rows = Rows.read(OF_ROWS, RAW, Unit("user:ward"))
     assert rows.units.tolist() == [0, 1, 0, 0] and rows.unit_count == 2
 
 
@@ -556,7 +558,7 @@ def test_keep_keeps_units_together() -> None:
     again = kept.keep(kept["cost"].values > 4)
     assert again.units.tolist() == [0] and again.unit_count == len(again) == 1
     assert kept.keep(np.zeros(3, dtype=bool)).unit_count == 0
-    by_row = Rows.read(VISITS, RAW, BY_ROW).keep([False, True, True, False, True])
+    by_row = Rows.read(OF_ROWS, RAW, BY_ROW).keep([False, True, True, False, True])
     assert by_row.units.tolist() == [0, 1, 2] and by_row.unit_count == 3
     assert len(rows) == 4
 
@@ -578,9 +580,15 @@ def test_the_only_errors() -> None:
     with pytest.raises(PlanError, match="no column 'cost'"):
         Rows.read(VISITS, {"user": ["u"], "ward": ["n"]}, BY_USER)
     with pytest.raises(PlanError, match="no column 'person'"):
-        Rows.read(VISITS, RAW, Unit("user:person"))
+        Rows.read(OF_ROWS, RAW, Unit("user:person"))
     with pytest.raises(PlanError, match="'cost' cannot name units"):
-        Rows.read(VISITS, RAW, Unit("user:cost"))
+        Rows.read(OF_ROWS, RAW, Unit("user:cost"))
+    with pytest.raises(PlanError, match="'user' names the unit of its rows, and 'ward' is the unit"):
+        Rows.read(VISITS, RAW, Unit("user:ward"))
+    with pytest.raises(PlanError, match="the unit given is a row"):
+        Rows.read(VISITS, RAW, BY_ROW)
+    with pytest.raises(PlanError, match="need the unit's own column 'person'"):
+        Rows.read(replace(VISITS, names="person"), RAW, Unit("user:person"))
     with pytest.raises(DataError) as caught:
         Rows.read(VISITS, {**RAW, "cost": [1, 2]}, BY_USER)
     assert str(caught.value) == DataError.TEXT
@@ -606,8 +614,8 @@ def test_prints_hold_no_data() -> None:
 
 def test_nothing_can_be_written_and_the_raw_stays_apart() -> None:
     raw = {"user": np.array([1, 2]), "cost": np.array([1.0, 2.0]), "ward": np.array(["n", "s"])}
-    for unit in (BY_USER, BY_ROW):
-        rows = Rows.read(VISITS, raw, unit)
+    for table, unit in ((VISITS, BY_USER), (OF_ROWS, BY_ROW)):
+        rows = Rows.read(table, raw, unit)
         for array in (rows["cost"].values, rows["cost"].valid, rows.units):
             with pytest.raises(ValueError):
                 array[0] = 0

@@ -139,6 +139,16 @@ class Plan(ABC, Generic[R]):
         """Whose presence is hidden."""
 
     @property
+    def hides(self) -> str:
+        """Whose presence is hidden, in words, with every table that calls the unit otherwise."""
+        return self.unit.hiding(self.other_names)
+
+    @property
+    def other_names(self) -> Mapping[str, str]:
+        """The column that names the unit, by table, where it is not called as in the unit."""
+        return {table: column for child in self.children for table, column in child.other_names.items()}
+
+    @property
     @abstractmethod
     def event(self) -> Event:
         """What it costs; a function of the fields alone."""
@@ -277,7 +287,7 @@ def price_text(plan: Plan[Any]) -> str:
 def told_before(plan: Plan[Any]) -> Iterator[tuple[str, str]]:
     """What is known before anything runs: the price, whom it hides, and how exact it will be."""
     yield "price", price_text(plan)
-    yield "hides", str(plan.unit)
+    yield "hides", plan.hides
     named = plan.expected_errors(_ALPHA)  # first: a name may say that it is in ranks, or that other columns have none
     width = plan.expected_error(_ALPHA)
     if not named and width is not None:

@@ -10,9 +10,10 @@ from numpy.typing import NDArray
 
 from . import checks, display
 from .address import Address
-from .errors import PlanError, ReceiptError
+from .errors import ReceiptError
+from .owners import other_names, owners
 from .plan import Receipt
-from .rows import Rows, Series, check_unit
+from .rows import Rows, Series
 from .schema import Schema, Table, Words
 from .sources import Source, columns_of, connect, engine_settings, source
 from .units import Unit
@@ -49,9 +50,7 @@ class Private:
             raise checks.refuse("schema", schema, "a Schema, such as Schema.of(age=real(0, 120))")
         self.unit = unit
         self.schema = schema
-        for table in schema.tables.values():
-            if table.private:
-                _check_owner(table, unit, alone=len(schema.tables) == 1)
+        owners(schema, unit)
         self._sources = {table.name: source(given) for table, given in _by_table(schema, data)}
         for table in schema.tables.values():
             self._sources[table.name].check(table)
@@ -126,15 +125,19 @@ class Private:
         return str(Address(self.name, self.version, self.blocks))
 
     @property
+    def _hides(self) -> str:
+        return self.unit.hiding(other_names(self.schema, self.unit))
+
+    @property
     def _shown(self) -> Collection[str]:
         tables = self.schema.tables
         return tuple(tables) if len(tables) > 1 else self.table.columns
 
     def __repr__(self) -> str:
-        return f"<Private {self.name} version {self.version}: {', '.join(self._shown)}; hides {self.unit}>"
+        return f"<Private {self.name} version {self.version}: {', '.join(self._shown)}; hides {self._hides}>"
 
     def _repr_html_(self) -> str:
-        facts = [("version", self.version), ("hides", self.unit)]
+        facts = [("version", self.version), ("hides", self._hides)]
         facts += [("blocks", ", ".join(self.blocks))] if self.blocks else []
         tables = display.Html(self.schema._repr_html_())
         closed = "The data is behind the door: it opens only for a plan that was paid for."
@@ -152,19 +155,6 @@ def _by_table(schema: Schema, data: Any) -> Iterator[tuple[Table, Any]]:
         raise checks.refuse("data", type(data).__name__, "data for each table: " + ", ".join(map(repr, schema.tables)))
     for name, given in data.items():
         yield schema.table(name), given
-
-
-def _check_owner(table: Table, unit: Unit, *, alone: bool) -> None:
-    """Refuse a private table that does not say whose its rows are. Where there are several, each may have its own name
-    for the column that names the unit."""
-    if unit.column is None:
-        if table.unit is not None:
-            raise PlanError(
-                f"the schema says that {table.unit!r} names the unit, but the unit given is a row: use "
-                f"Unit('user:{table.unit}'), or leave the unit out of the schema to protect single rows"
-            )
-    elif alone or table.unit in (None, unit.column):
-        check_unit(table, unit)
 
 
 def _categories(table: Table, column: str) -> tuple[str, ...]:

@@ -86,9 +86,10 @@ def record(name: str, *, kept: bool = False) -> Callable[[C], C]:
 
 
 def _form(cls: type, kept: bool) -> _Form | None:
-    """None for what only `encode` can write: what counts as a number, text or mapping, and live fields that come and
-    go."""
+    """None for what only `encode` can write: what counts as a number, text or mapping, and fields that come and go."""
     if issubclass(cls, _PLAIN) or not all(f.init for f in fields(cls) if f.metadata.get("live")):
+        return None
+    if any(f.metadata.get("later") for f in fields(cls)):
         return None
     live = {f.name: bool(f.metadata.get("live")) for f in fields(cls)}
     names = sorted(["is", *(f.name for f in fields(cls) if f.init)])
@@ -137,6 +138,11 @@ def kinds(parent: type[T]) -> dict[str, type[T]]:
 
 LIVE = {"live": True}
 """Metadata of a field whose value has no JSON (a callable, a model); its fingerprint goes into the JSON instead."""
+
+
+LATER = {"later": True}
+"""Metadata of a field that a record got after it was first stored. It is not written while it holds its default, so
+that what was stored before keeps its text and its hash."""
 
 
 @singledispatch
@@ -230,7 +236,7 @@ def encode(value: Any) -> Any:
             item = getattr(value, f.name)
             if f.metadata.get("live") and item is not None:
                 body[f.name] = {"is": "live", "fingerprint": fingerprint(item)}
-            elif f.init:
+            elif f.init and not (f.metadata.get("later") and item == f.default):
                 body[f.name] = encode(item)
         return body
     raise RecordError(f"a {type(value).__name__} has no JSON: use a registered record or plain values")

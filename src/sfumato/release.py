@@ -114,7 +114,7 @@ class Release:
 
     def explain(self) -> str:
         """What was done, in numbered steps, with the numbers used."""
-        steps = [*self.plan.explain(), f"hide {self.plan.unit}", f"pay {price_text(self.plan)}"]
+        steps = [*self.plan.explain(), f"hide {self.plan.hides}", f"pay {price_text(self.plan)}"]
         grade = "made-up rows, free" if self.receipt is None else f"{self.receipt.grade} noise, {self.receipt.loop}"
         text = "\n".join(f"{number}. {step}" for number, step in enumerate((*steps, grade), 1))
         return (
@@ -205,7 +205,7 @@ class Release:
 
     def _footnote(self) -> str:
         rehearsed = "rehearsed on made-up rows; " if self.receipt is None else ""
-        return f"{rehearsed}{price_text(self.plan)}; hides {self.plan.unit}; ± at 95 %"
+        return f"{rehearsed}{price_text(self.plan)}; hides {self.plan.hides}; ± at 95 %"
 
     def _paid(self) -> str:
         if self.receipt is None:

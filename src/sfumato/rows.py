@@ -23,6 +23,7 @@ from numpy.typing import NDArray
 
 from . import tensors, times
 from .errors import ArgumentError, DataError, PlanError
+from .owners import owner
 from .schema import INT64, Column, Table, TensorColumn
 from .units import Unit
 
@@ -139,11 +140,12 @@ class Rows:
 
 
 def check_unit(table: Table, unit: Unit) -> None:
-    """Refuse a unit that the table cannot tell: compares public things only."""
-    if unit.column is not None:
-        named_by = table.column(unit.column)
-        if named_by.type not in ("key", "category") or not named_by.drops_nulls:
-            raise PlanError(f"column {unit.column!r} cannot name units: use a key, or a category that drops NULLs")
+    """Refuse a unit that the table does not name by its own column: compares public things only."""
+    if owner(table, unit) != unit.column:
+        raise PlanError(
+            f"the rows of table {table.name!r} are named by {table.unit!r}: plans that read rows need the unit's own "
+            f"column {unit.column!r} there"
+        )
 
 
 _USUAL = 2**20  # up to so many rows share one array of what is the same for all tables

@@ -18,7 +18,7 @@ from numpy.typing import NDArray
 
 from . import checks, display, times
 from .errors import PlanError
-from .record import record
+from .record import LATER, record
 
 Type = Literal["real", "whole", "category", "flag", "key", "date", "moment"]
 TYPES: tuple[Type, ...] = get_args(Type)
@@ -312,8 +312,10 @@ def columns_read(given: Any, what: str = "reads") -> Named[str, Column]:
 class Table:
     """One table: its columns by name, whether it is private, whose rows it holds.
 
-    unit  the key or category column that names the unit of each row; None where each row is its own unit
-    rows  the number of rows, if that is public
+    unit   the key or category column that names the unit of each row; None where each row is its own unit
+    rows   the number of rows, if that is public
+    names  the unit's own column, where this table calls it otherwise: with unit="id", names="patient" the cells of `id`
+           are names of patients, as the column `patient` of another table has them
     """
 
     columns: Mapping[str, Column]
@@ -321,6 +323,7 @@ class Table:
     private: bool = True
     unit: str | None = None
     rows: int | None = None
+    names: str | None = field(default=None, metadata=LATER)
 
     def __post_init__(self) -> None:
         object.__setattr__(self, "columns", columns_read(self.columns, "columns"))
@@ -331,6 +334,8 @@ class Table:
             raise checks.refuse("private", self.private, "True or False")
         if self.unit is not None:
             self._check_unit()
+        if self.names is not None:
+            self._check_names()
         if self.rows is not None:
             object.__setattr__(self, "rows", checks.whole(self.rows, "rows", least=0))
 
@@ -344,6 +349,14 @@ class Table:
             raise checks.refuse("unit", self.unit, "a column with nulls='drop': a row of nobody is not somebody's")
         if not self.private:
             raise checks.refuse("unit", self.unit, "None for a public table: it hides nobody")
+
+    def _check_names(self) -> None:
+        checks.label(self.names, "names")
+        if self.unit is None:
+            raise checks.refuse("names", self.names, "it together with unit, the column that holds these names")
+        if self.names in self.columns:
+            # Two columns for one unit: the rows of a visit would be hidden, and a patient promised.
+            raise checks.refuse("names", self.names, f"unit={self.names!r} alone, as the table has that column itself")
 
     def column(self, name: str) -> Column:
         if name not in self.columns:
@@ -382,7 +395,8 @@ class Table:
     @property
     def title(self) -> str:
         facts = ["private" if self.private else "public"]
-        facts += [f"unit {self.unit}"] if self.unit else ["each row is a unit"] if self.private else []
+        named = f", which names a {self.names}" if self.names else ""
+        facts += [f"unit {self.unit}{named}"] if self.unit else ["each row is a unit"] if self.private else []
         facts += [f"{self.rows} rows"] if self.rows is not None else []
         return f"{self.name} ({', '.join(facts)})"
 

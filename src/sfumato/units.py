@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Literal, get_args
 
@@ -43,6 +44,10 @@ class Unit:
     def column(self) -> str | None:
         """The column that names the unit, or None where each row is its own unit."""
         return None if self.of == "row" else self.of.removeprefix("user:")
+
+    def hiding(self, other_names: Mapping[str, str]) -> str:
+        """The unit in words, with the column that names it in every table that calls it otherwise."""
+        return str(self) + "".join(f"; in {table} {column} names it" for table, column in other_names.items())
 
     def __str__(self) -> str:
         one = "one row" if self.column is None else f"everything one {self.column} ever contributed"

@@ -9,7 +9,6 @@ import pytest
 from sfumato import schema
 from sfumato.audit.engines import data_for, read_table
 from sfumato.audit.neighbours import pairs, table_for
-from sfumato.errors import PlanError
 from sfumato.noise import Noise, SeededBits
 from sfumato.plan import Run
 from sfumato.query import Limits, Sql, sql
@@ -20,7 +19,9 @@ WARDS = ("east", "north", "west")
 HOSPITAL = Schema(
     {
         "people": Table(
-            {"id": schema.key(), "sex": schema.category(("f", "m")), "born": schema.whole(1900, 2026)}, unit="id"
+            {"id": schema.key(), "sex": schema.category(("f", "m")), "born": schema.whole(1900, 2026)},
+            unit="id",
+            names="person",
         ),
         "visits": Table(
             {
@@ -83,11 +84,3 @@ def test_units_may_be_named_differently_in_every_table() -> None:
     empty: dict[str, list[Any]] = {name: [] for name in raw}
     before, after = (answer(asked, data_for(asked, read_table(asked), each)) for each in (empty, raw))
     assert [round(b - a) for a, b in zip(before, after, strict=True)] == [2, 0]
-
-
-def test_a_table_whose_unit_cannot_be_renamed_is_refused() -> None:
-    twice = Table({"id": schema.key(), "person": schema.key(), "sex": schema.category(("f", "m"))}, unit="id")
-    both = Schema({"people": twice, "visits": HOSPITAL.tables["visits"]})
-    asked = sql(PEOPLE, both, unit=UNIT, epsilon=1, limits=Limits(rows=1))
-    with pytest.raises(PlanError, match="Rename one"):
-        read_table(asked)

@@ -151,6 +151,7 @@ def test_an_old_ledger_keeps_what_was_spent(place: Path) -> None:
         (("--source", "visits.txt"), "ends in .csv"),
         (("--source", "visits.csv", "--unit", "person"), "whom to hide is not clear"),
         (("--source", "visits.csv", "--unit", "patient", "--unit", "ward"), "whom to hide is not clear"),
+        (("--source", "visits.csv", "--unit", "patient", "--unit", "visits=ward"), "names two units"),
         (("--source", "visits.csv", "--column", "price=real:0:1"), "fits no column"),
         (("--source", "visits.csv", "--column", "cost"), "fits no column"),
         (("--source", "visits.csv", "--column", "cost=number:0:1"), "is no kind of column"),
@@ -192,6 +193,7 @@ def test_several_tables_and_a_public_one(place: Path) -> None:
     assert json.loads(ran.out)["ready"], ran.out
     tables = open_project(place).schema.tables
     assert [tables[name].unit for name in ("visits", "patients", "wards")] == ["patient", "id", None]
+    assert tables["patients"].names == "patient" and tables["visits"].names is None
     assert not tables["wards"].private and tables["visits"].columns["ward"] == tables["wards"].columns["ward"]
 
 

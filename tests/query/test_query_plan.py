@@ -156,7 +156,7 @@ def test_a_budget_holds() -> None:
 
 
 def test_several_private_tables_are_joined_by_their_unit() -> None:
-    orders = Table({"who": key(), "amount": real(0, 10)}, unit="who")
+    orders = Table({"who": key(), "amount": real(0, 10)}, unit="who", names="patient")
     schema = Schema({"visits": TABLE, "orders": orders})
     unit = Unit("user:patient")
     data: Mapping[str, Any] = {"visits": VISITS, "orders": {"who": [0, 1, 1, 9999], "amount": [1.0, 2.0, 3.0, 4.0]}}

@@ -8,6 +8,7 @@ import pytest
 import sqlglot
 from sqlglot import exp
 
+from sfumato.errors import PlanError
 from sfumato.query.refusal import QueryError
 from sfumato.query.relations.bases import base_tables, carries
 from sfumato.query.relations.reading import reading
@@ -200,10 +201,10 @@ def test_ctes_become_tables() -> None:
 
 def test_private_tables_must_say_whose_rows_they_hold() -> None:
     tables = {"t": Table({"x": real(0, 1)})}
-    with pytest.raises(QueryError, match="does not say whose its rows are"):
+    with pytest.raises(PlanError, match="does not say whose its rows are"):
         base_tables(Schema(tables), USER)
     assert base_tables(Schema(tables), ROW)["t"].single
-    with pytest.raises(QueryError, match="cannot name units"):
+    with pytest.raises(PlanError, match="cannot name units"):
         base_tables(Schema({"t": Table({"user": whole(0, 9)})}), USER)
     assert carries(base_tables(Schema({"t": Table({"user": key()})}), USER)["t"])
     with pytest.raises(QueryError, match="Two tables are called"):
@@ -214,7 +215,7 @@ def test_private_tables_must_say_whose_rows_they_hold() -> None:
 
 def test_names_are_compared_without_case_and_ours_stay_hidden() -> None:
     schema = Schema({"Data": Table({"_id": key(), "Wage": real(0, 1), "_x": key()}, unit="_id")})
-    made = meant("SELECT WAGE FROM data", USER, schema)
+    made = meant("SELECT WAGE FROM data", Unit("user:_id"), schema)
     assert list(made.columns) == ["wage"]
     assert made.tree.sql() == (
         'SELECT "data"."_unit" AS "_unit", "data"."wage" AS "wage" FROM (SELECT "_id" AS "_unit", "Wage" AS "wage" '

@@ -37,7 +37,7 @@ SCHEMA = Schema(
             },
             unit="patient",
         ),
-        "calls": Table({"who": key(), "minutes": real(0, 60)}, unit="who"),
+        "calls": Table({"who": key(), "minutes": real(0, 60)}, unit="who", names="patient"),
         "drugs": Table({"drug": key(), "kind": category(["pill", "drop"])}, private=False),
     }
 )

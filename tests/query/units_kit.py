@@ -6,6 +6,7 @@ import functools
 import random
 from collections import Counter, defaultdict
 from collections.abc import Mapping
+from dataclasses import replace
 from typing import Any
 
 import duckdb
@@ -35,7 +36,7 @@ SCHEMA = Schema(
             },
             unit="user",
         ),
-        "orders": Table({"customer": key(), "amount": real(0, 50), "item": key()}, unit="customer"),
+        "orders": Table({"customer": key(), "amount": real(0, 50), "item": key()}, unit="customer", names="user"),
         "places": Table({"place": category(["a", "b", "c", "e"]), "region": key(), "size": real(0, 10)}, private=False),
         "regions": Table({"region": key(), "land": category(["N", "S"])}, private=False),
     }
@@ -46,6 +47,7 @@ TYPES = {
     "places": [pa.string(), pa.string(), pa.float64()],
     "regions": [pa.string(), pa.string()],
 }
+OF_ROWS = Schema({name: replace(table, unit=None, names=None) for name, table in SCHEMA.tables.items()})
 Tables = Mapping[str, list[tuple[Any, ...]]]
 
 
@@ -92,7 +94,8 @@ def nasty() -> dict[str, list[tuple[Any, ...]]]:
     return {"visits": visits, "orders": orders, "places": places, "regions": regions}
 
 
-def meant(sql: str, unit: Unit = USER, schema: Schema = SCHEMA) -> Relation:
+def meant(sql: str, unit: Unit = USER, schema: Schema | None = None) -> Relation:
+    schema = schema or (OF_ROWS if unit == ROW else SCHEMA)
     query = sqlglot.parse_one(sql, dialect="duckdb")
     assert isinstance(query, exp.Query)
     return relation(query, base_tables(schema, unit), unit)

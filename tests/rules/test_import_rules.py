@@ -16,8 +16,8 @@ SOURCE = ROOT / "src" / "sfumato"
 
 ANYTHING = {"*"}
 _BELOW_PLAN = {
-    "errors", "checks", "record", "exact", "grid", "units", "schema", "events", "laws", "rows", "noise", "accounting",
-    "strategies", "bounds",
+    "errors", "checks", "record", "exact", "grid", "units", "schema", "owners", "events", "laws", "rows", "noise",
+    "accounting", "strategies", "bounds",
 }  # fmt: skip
 
 MAY_IMPORT: dict[str, set[str]] = {
@@ -33,10 +33,11 @@ MAY_IMPORT: dict[str, set[str]] = {
     "record": {"errors"},
     "units": {"checks", "record", "errors"},
     "schema": {"units", "display", "checks", "record", "times", "errors"},
+    "owners": {"schema", "units", "errors"},
     "events": {"units", "checks", "record", "errors"},
     "laws": {"exact", "checks", "errors"},
     "tensors": {"schema"},
-    "rows": {"schema", "units", "tensors", "times", "errors"},
+    "rows": {"schema", "owners", "units", "tensors", "times", "errors"},
     "noise": {"laws", "exact", "checks", "errors"},
     "accounting": {"events", "units", "laws", "exact", "display", "checks", "record", "errors"},
     "strategies": {"exact", "checks", "record", "errors"},
@@ -54,7 +55,7 @@ MAY_IMPORT: dict[str, set[str]] = {
     "display": set(),
     "release": {"plan", "display", "checks", "errors"},
     "sources": {"schema", "units", "rows", "tensors", "times", "checks", "errors"},
-    "private": {"plan", "rows", "schema", "units", "sources", "address", "display", "checks", "errors"},
+    "private": {"plan", "rows", "schema", "owners", "units", "sources", "address", "display", "checks", "errors"},
     "held": {"plan", "noise", "rows", "accounting", "errors"},
     "curator": {
         "held", "private", "plan", "release", "interactive", "noise", "rows", "accounting", "record", "checks", "errors"
@@ -69,8 +70,8 @@ MAY_IMPORT: dict[str, set[str]] = {
     "audit": ANYTHING,
     "example": {"noise", "checks", "errors"},
     "project": {
-        "private", "curator", "ledger", "query", "plan", "accounting", "schema", "units", "events", "times",
-        "sources", "record", "plain_yaml", "checks", "errors",
+        "private", "curator", "ledger", "query", "plan", "accounting", "schema", "owners", "units", "events",
+        "times", "sources", "record", "plain_yaml", "checks", "errors",
     },
     "cli": ANYTHING,
     "__init__": ANYTHING,

@@ -13,7 +13,6 @@ from dataclasses import replace
 from typing import Any
 
 from .. import times
-from ..errors import PlanError
 from ..plan import Plan
 from ..rows import Rows
 from ..schema import Column, Schema, Table, TensorColumn
@@ -72,12 +71,8 @@ def read_table(plan: Plan[Any]) -> Table:
     own, asked = table.unit, plan.unit.column
     if own is None or asked is None or own == asked:
         return table
-    if asked in table.columns:
-        raise PlanError(
-            f"table {table.name!r} cannot be audited: it has a column {asked!r} beside the unit {own!r}. Rename one."
-        )
     columns = {asked if name == own else name: column for name, column in table.columns.items()}
-    return replace(table, columns=columns, unit=asked)
+    return replace(table, columns=columns, unit=asked, names=None)
 
 
 def _tables(schema: Schema, changed: Table, raw: Mapping[str, Any]) -> dict[str, tuple[Table, Mapping[str, Any]]]:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from collections.abc import Mapping
 from fractions import Fraction
 from functools import partial
 from pathlib import Path
@@ -10,6 +11,7 @@ from typing import Any
 
 from .. import checks
 from ..ledger.reading import About
+from ..owners import owners
 from ..plain_yaml import Path as Place
 from ..query import Limits
 from ..schema import Column, Schema, Table, tensor
@@ -37,26 +39,26 @@ def unit_of(form: ProjectForm, faults: Faults) -> Unit | None:
 
 
 def schema_of(form: ProjectForm, unit: Unit, faults: Faults) -> Schema | None:
-    """The tables. A private one says whose its rows are: by `unit`, or by a column of the unit's own name."""
+    """The tables. A private one says whose its rows are: by a column of the unit's own name, or by `unit` with `names`
+    where it calls that otherwise."""
     tables: dict[str, Table | None] = {}
     for name, table in form.tables.items():
-        tables[name] = _table(("tables", name), table, unit, faults)
+        tables[name] = _table(("tables", name), table, form, unit, faults)
     made = {name: table for name, table in tables.items() if table is not None}
     if not tables or (len(made) == len(tables) and not any(table.private for table in made.values())):
         cause = "there is no private table" if tables else "there is no table"
         faults.add(("tables",), cause, "give one, without public: true: a project is for what is to be hidden")
     if len(made) < len(tables) or not made:
         return None
-    for name, each in made.items():
-        if len(made) == 1 and each.unit not in (None, unit.column):
-            cause = f"the unit is named by {each.unit!r} here, but the project's unit is user:{unit.column}"
-            faults.add(
-                ("tables", name, "unit"), cause, f"with one table both are the same: write unit: user:{each.unit}"
-            )
-    return faults.trying(("tables",), lambda: Schema(made))
+    return faults.trying(("tables",), lambda: _owned(Schema(made), unit))
 
 
-def _table(path: Place, form: TableForm, unit: Unit, faults: Faults) -> Table | None:
+def _owned(schema: Schema, unit: Unit) -> Schema:
+    owners(schema, unit)
+    return schema
+
+
+def _table(path: Place, form: TableForm, project: ProjectForm, unit: Unit, faults: Faults) -> Table | None:
     columns: dict[str, Column | None] = {}
     for name, column in form.columns.items():
         columns[name] = _column((*path, "columns", name), column, faults)
@@ -82,10 +84,27 @@ def _table(path: Place, form: TableForm, unit: Unit, faults: Faults) -> Table | 
             cause = f"{owner!r} says whose row it is, so its values may not be changed"
             faults.add((*path, "columns", owner), cause, "make it a key, or a category whose nulls are dropped")
             return None
+        if owner != unit.column and form.names != unit.column:
+            cause = f"the unit is named by {owner!r} here, but the project's unit is user:{unit.column}"
+            faults.add((*path, "unit"), cause, _one_unit(project, unit, owner, made))
+            return None
     elif owner is not None:
         faults.add((*path, "unit"), "a public table hides nobody", "leave unit out, or public: true")
         return None
-    return faults.trying(path, lambda: Table(made, private=not form.public, unit=owner, rows=form.rows))
+    private, names = not form.public, form.names
+    return faults.trying(path, lambda: Table(made, private=private, unit=owner, rows=form.rows, names=names))
+
+
+def _one_unit(form: ProjectForm, unit: Unit, owner: str | None, columns: Mapping[str, Column]) -> str:
+    """How to name one unit and no other."""
+    if unit.column in columns:
+        return f"write unit: {unit.column} here, or unit: user:{owner} for the project"
+    if sum(not each.public for each in form.tables.values()) == 1:
+        return f"with one private table both are the same: write unit: user:{owner} for the project"
+    return (
+        f"if {owner} holds the same names, say so with names: {unit.column}; whose a row is through another table is "
+        f"not followed: put a column {unit.column} into this one"
+    )
 
 
 def _column(path: Place, form: ColumnForm, faults: Faults) -> Column | None:

@@ -62,6 +62,9 @@ class TableForm(Form):
 
     source: SourceForm = Field(description="the file that holds the table, relative to sfumato.yaml")
     unit: Text | None = Field(None, description="the column that names the unit of each row")
+    names: Text | None = Field(
+        None, description="the unit's own column, whose names stand in unit, where that is called otherwise"
+    )
     public: Truth = Field(False, description="everybody may know this table: it hides nobody")
     rows: Whole = Field(None, description="how many rows there are, if that is public")
     columns: dict[Text, ColumnForm] = Field(description="the columns by name; other columns of the file stay unread")

@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, Any
 from .. import checks
 from ..curator import Curator
 from ..errors import PlanError
+from ..owners import other_names
 from ..query import Limits, Sql, sql
 from ..query.comments import options_in
 from .accounts import Accounts, open_accounts
@@ -71,6 +72,11 @@ class Project:
     @property
     def schema(self) -> Schema:
         return self.private.schema
+
+    @property
+    def hides(self) -> str:
+        """The unit in words, with every table that calls it otherwise."""
+        return self.unit.hiding(other_names(self.schema, self.unit))
 
     def ledger(self, *, create: bool = False, read_only: bool = False, principal: str | None = None) -> Ledger:
         """The project's ledger, to be closed after use: `with project.ledger() as ledger:`.
@@ -169,7 +175,7 @@ class Project:
             raise faulty(self.text.file, faults)
 
     def __repr__(self) -> str:
-        return f"<Project {self.name} in {str(self.folder)!r}: {', '.join(self.schema.tables)}; hides {self.unit}>"
+        return f"<Project {self.name} in {str(self.folder)!r}: {', '.join(self.schema.tables)}; hides {self.hides}>"
 
 
 def open_project(place: str | Path = ".") -> Project:

@@ -18,6 +18,7 @@ def steps(plan: Sql) -> list[str]:
     """One line per step."""
     front, unit = plan.front, plan.unit.column or "row"
     lines = [f"read the rows: each belongs to one {unit}, through every join and subquery"]
+    lines += [f"in {table} the column {column} names the {unit}" for table, column in plan.other_names.items()]
     lines += _groups(plan)
     if plan.advises:
         share = f"{100 * float(plan.advice):.3g} %"

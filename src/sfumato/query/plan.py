@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Any
 from .. import checks, events
 from ..checks import Exact
 from ..errors import ArgumentError, PlanError
+from ..owners import other_names
 from ..plan import Plan, Run
 from ..record import record
 from ..schema import Column, Named, Schema, Table
@@ -24,6 +25,7 @@ from .front import Front, front
 from .hints import Hints
 from .hints import limits as limits_by
 from .limits import Limits
+from .relations.bases import owners as private_tables
 from .released.answer import Answer
 
 if TYPE_CHECKING:
@@ -106,6 +108,12 @@ class Sql(Plan[dict[str, Any]]):
     @property
     def unit(self) -> Unit:
         return self.protects
+
+    @property
+    def other_names(self) -> dict[str, str]:
+        """Of the tables that the query reads."""
+        read = private_tables(self.front.rows({}))
+        return {table: column for table, column in other_names(self.schema, self.protects).items() if table in read}
 
     @property
     def opens(self) -> str:

@@ -122,7 +122,7 @@ def audited_part(each: Audited) -> dict[str, Any]:
         "kind": type(each.plan).__name__,
         "hash": each.hash,
         "price": words.exponent(price_text(each.plan)),
-        "hides": str(each.plan.unit),
+        "hides": each.plan.hides,
         "neighbours": each.plan.unit.change,
         "verdict": each.verdict,
         "problem": each.problem,

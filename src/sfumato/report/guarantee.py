@@ -13,6 +13,7 @@ from ..errors import SfumatoError
 from ..events import Event
 from ..ledger.reading import Released, Statement
 from ..ledger.reading.variants import at_own_delta
+from ..plan import Plan
 from ..units import RELATIONS, Unit
 from . import words
 from .explain import Explanation, explain
@@ -30,7 +31,7 @@ _VARIANTS = {
 }
 
 
-def of_release(row: Released) -> dict[str, Any]:
+def of_release(row: Released, plan: Plan[Any] | None = None) -> dict[str, Any]:
     """What this release by itself lets anybody learn. The account's limit is the guarantee for all of them."""
     delta = row.delta or Fraction(0)
     epsilon = at_own_delta(row.event, delta)
@@ -43,7 +44,7 @@ def of_release(row: Released) -> dict[str, Any]:
         "variant": _VARIANTS.get(row.variant, row.variant),
         "original": [_parameter(name, value) for name, value in _original(row)],
         "unit": row.unit.of,
-        "hides": str(row.unit),
+        "hides": str(row.unit) if plan is None else plan.hides,
         "neighbours": row.unit.change,
         "secure_noise": row.grade == "exact",
         **_explained(told, None if epsilon is not None else at, str(row.unit)),

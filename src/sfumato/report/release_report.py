@@ -50,7 +50,7 @@ def release_report(
     plan, raw, reason = _answered(row, kept, release)
     shown = _answer(row, plan, raw, reason, hide)
     now = ledger.statement(_account(ledger, row))
-    promise = guarantee.of_release(row)
+    promise = guarantee.of_release(row, plan)
     bounds = [bound_words(each, row.unit.column or "row") for each in row.bounds or ()]
     declared = disclosure.declared(ledger, [place.name for place in row.places], hide)
     short, sentence = words.state_words(row)
@@ -170,7 +170,8 @@ def _answered(
         return (
             None,
             None,
-            "The plan holds code, or is of a kind that is not installed here: give release=... to show it.",
+            "The plan holds code, is of a kind that is not installed here, or is one that is refused today: give "
+            "release=... to show it.",
         )
     return plan, record.parse(stored), None
 

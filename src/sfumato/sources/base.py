@@ -13,6 +13,15 @@ from ..schema import Table, TensorColumn
 if TYPE_CHECKING:
     import sqlglot
 
+CLOSED = {
+    "autoinstall_known_extensions": "false",
+    "autoload_known_extensions": "false",
+    "allow_community_extensions": "false",
+    "allow_persistent_secrets": "false",
+    "python_enable_replacements": "false",  # a name in a query never means a variable of this process
+}
+"""What every engine is opened with."""
+
 
 class Connection(Protocol):
     """An opened source, alive for one release. Every table holds exactly the columns of the schema, already read to

@@ -33,6 +33,9 @@ Columns = Mapping[str, Any]
 Asks = Callable[..., Plan[Any]]
 """Makes a plan of (text, schema, unit=..., epsilon=..., limits=..., ...): `sql`, or a planted bug."""
 
+Opens = Callable[[Mapping[str, tuple[Table, Any]]], Any]
+"""Opens sources as a session over their tables: `connect`, or a planted bug."""
+
 KINDS = ("columns", "arrow", "pandas", "polars", "parquet", "csv", "duckdb")
 
 
@@ -61,10 +64,12 @@ def stored(columns: Columns, kind: str, folder: Path, name: str = "t", *, group:
     return path
 
 
-def before_noise(plan: Any, tables: Mapping[str, Any], threads: int | None = None) -> dict[str, Any]:
+def before_noise(
+    plan: Any, tables: Mapping[str, Any], threads: int | None = None, opens: Opens = connect
+) -> dict[str, Any]:
     """What a release would be without its noise, every group shown, with the leaves that quantiles are read from."""
     given = {name: (plan.schema.table(name), source(each)) for name, each in tables.items()}
-    session = connect(given, threads=threads)
+    session: Any = opens(given) if threads is None else connect(given, threads=threads)
     try:
         if isinstance(plan, Sql) and plan.fixed is not None:
             plan.fixed.__dict__["threshold"] = -(2**62)

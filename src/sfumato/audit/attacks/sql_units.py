@@ -36,7 +36,7 @@ SCHEMA = Schema(
             },
             unit="u",
         ),
-        "orders": Table({"who": key(), "amount": real(0, 50), "item": key()}, unit="who"),
+        "orders": Table({"who": key(), "amount": real(0, 50), "item": key()}, unit="who", names="u"),
         "claims": Table({"u": key(), "cost": real(0, 9)}, unit="u"),
         "places": Table({"w": category(["a", "b", "c"]), "region": key()}, private=False),
     }

@@ -21,6 +21,7 @@ from ...plan import Plan, Run
 from ...query import Limits, Sql, running
 from ...query.design import Design
 from ...query.front import Front
+from ...query.front import front as understood
 from ...schema import Schema
 from ...sources.base import needed
 from ...units import Unit
@@ -134,6 +135,23 @@ class NumbersChoose(Sql):
         assert self.fixed is not None
         mixed: Any = _Mixed(rows)
         return running.answer(self.front, self.fixed, mixed, run.noise)
+
+
+@dataclass(frozen=True, kw_only=True)
+class TablesSayWho(Sql):
+    """A table's own unit is taken, whichever is protected: visits are bounded, and patients promised."""
+
+    @cached_property
+    def front(self) -> Front:
+        own = next(t for t in self.schema.tables.values() if t.private and t.unit not in (None, self.unit.column))
+        alone = Schema({own.name: replace(own, names=None)})
+        noise = "gaussian" if self.delta else "laplace"
+        whose = replace(self.unit, of=f"user:{own.unit}")
+        return understood(self.text, alone, whose, bounds=self.bounds, keys=self.keys, noise=noise)
+
+    @property
+    def other_names(self) -> dict[str, str]:
+        return {}
 
 
 class _Mixed:

@@ -26,6 +26,7 @@ from ...accounting.filters import Budget
 from ...errors import ArgumentError, PrivacyWarning
 from ...events import Event
 from ...noise import Bits
+from ...owners import owners
 from ...private import Private
 from ...schema import Schema, Table
 from ...units import Unit
@@ -88,6 +89,8 @@ def replay(
     checks.flag(awkward, "awkward")
     protects = unit if unit is not None else Unit()
     checks.instance(protects, Unit, "unit", "a Unit, such as Unit() or Unit('user:patient')")
+    if isinstance(schema, Schema):
+        owners(schema, protects)
     check_claim(claim)
     if form is not None and not callable(form):
         raise checks.refuse("form", form, "what makes a table out of raw columns, such as pandas.DataFrame")

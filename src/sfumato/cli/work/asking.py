@@ -188,7 +188,7 @@ def _document(project: Project, plan: Sql, release: Release, asked: Asked, recei
         project=project.name,
         price=price_text(plan),
         free=False,
-        hides=str(plan.unit),
+        hides=plan.hides,
         alpha=asked.alpha,
         columns=columns_of(answer),
         rows=rows_of(answer, asked.alpha),

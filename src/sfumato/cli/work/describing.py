@@ -68,7 +68,7 @@ def described(folder: Path) -> Outcome:
         project=project.name,
         file=str(project.file),
         version=project.private.version,
-        hides=str(project.unit),
+        hides=project.hides,
         tables=[_table(project, name, name not in missing) for name in project.schema.tables],
         limits=None if project.limits is None else str(project.limits),
         spends=_usual_price(project),

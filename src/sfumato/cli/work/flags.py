@@ -122,6 +122,12 @@ def _set_units(draft: Draft, flags: Flags) -> None:
                 raise CommandError(
                     f"--unit {each} fits no column", f"{table} has no {column!r}", "give one that it has"
                 )
+            if column != draft.unit and owned.column(draft.unit):
+                raise CommandError(
+                    f"--unit {each} names two units",
+                    f"{table} has a column {draft.unit!r} itself, and that is whom to hide",
+                    f"leave it out, or give --unit {column}",
+                )
             owned.unit = column
     for table_ in draft.tables:
         if not table_.public and table_.unit is None and table_.column(draft.unit):

@@ -75,7 +75,7 @@ def quoted(folder: Path, asked: Asked, *, account: str | None, explain: bool) ->
         price=quote.price,
         epsilon=epsilon_of(quote),
         delta=quote.delta,
-        hides=str(plan.unit),
+        hides=plan.hides,
         plan=plan.hash,
         alpha=asked.alpha,
         errors=expected(plan, asked.alpha),

@@ -59,7 +59,7 @@ def rehearsed(folder: Path, asked: Asked, *, rows: int) -> Outcome:
     body = RehearseDocument(
         project=project.name,
         price=price_text(plan),
-        hides=str(plan.unit),
+        hides=plan.hides,
         alpha=asked.alpha,
         columns=columns_of(answer),
         rows=rows_of(answer, asked.alpha),

@@ -218,7 +218,7 @@ def _document(project: Project, training: Training, plan: SGD, key: str, stand: 
         price=price_text(plan),
         epsilon=float(plan.price()),
         delta=float(plan.delta),
-        hides=str(plan.unit),
+        hides=plan.hides,
         plan=plan.hash,
         key=key,
         goes_on=goes_on,

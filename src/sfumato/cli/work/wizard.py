@@ -67,6 +67,8 @@ def _owner(prompts: Prompts, draft: Draft, table: TableDraft, own: str | None) -
         if text in ("public", "out"):
             table.public = text == "public"
             return None
+        if own is not None and text != own:
+            raise CommandError("two units", f"{table.name} has a column {own!r} itself", f"type {own}, public or out")
         return _unit(text, table) or _unit("", table)
 
     names = ", ".join(column.name for column in table.columns)

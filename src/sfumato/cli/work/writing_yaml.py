@@ -90,6 +90,8 @@ def _table(page: _Page, table: TableDraft, draft: Draft) -> None:
         page.add("    public: true", "anybody may know all of it; it hides nobody")
     elif draft.unit is not None and table.unit is not None:
         page.add(f"    unit: {scalar(table.unit)}", "says whose row it is")
+        if table.unit != draft.unit:
+            page.add(f"    names: {scalar(draft.unit)}", "the same people, under another name")
     elif draft.unit is not None:
         page.todo("    ", f"unit: the column of {table.name} that says whose row it is; or public: true")
     page.add("    columns:")

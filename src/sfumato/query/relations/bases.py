@@ -7,6 +7,7 @@ from dataclasses import replace
 
 from sqlglot import exp
 
+from ...owners import owners as owners_of
 from ...schema import Schema, Table, TensorColumn
 from ...units import Unit
 from ..expressions import trees
@@ -19,16 +20,16 @@ _OWNED = "sfumato-private"  # marks the private tables in engine trees, since un
 
 def base_tables(schema: Schema, unit: Unit) -> Mapping[str, Relation]:
     """What each name in FROM means, by lower-case name."""
+    columns = owners_of(schema, unit)
     found: dict[str, Relation] = {}
     for name, table in schema.tables.items():
         if name.lower() in found:
             raise QueryError(f"Two tables are called {name.lower()!r} in SQL.", "rename one in the schema")
-        found[name.lower()] = _base(name, table, unit)
+        found[name.lower()] = _base(name, table, columns.get(name))
     return found
 
 
-def _base(name: str, table: Table, unit: Unit) -> Relation:
-    owner = _owner(name, table, unit)
+def _base(name: str, table: Table, owner: str | None) -> Relation:
     kinds: dict[str, Kind] = {}
     shown: list[exp.Expression] = []
     for each, column in table.columns.items():
@@ -48,27 +49,7 @@ def _base(name: str, table: Table, unit: Unit) -> Relation:
     if owner is not None:
         shown.insert(0, named(exp.column(owner, quoted=True), UNIT))
         tree = tree.where(exp.Not(this=exp.Is(this=exp.column(owner, quoted=True), expression=exp.Null())))
-    return Relation(tree.select(*shown), kinds, table.private, single=table.private and unit.column is None)
-
-
-def _owner(name: str, table: Table, unit: Unit) -> str | None:
-    """The column that says whose row it is, where units are users."""
-    if not table.private or unit.column is None:
-        return None
-    if table.unit is not None:
-        return table.unit
-    column = table.columns.get(unit.column)
-    if column is None:
-        raise QueryError(
-            f"The private table {name!r} does not say whose its rows are: it has no column {unit.column!r}.",
-            f"name its column of units in the schema, Table(..., unit='...'), or make {name!r} public",
-        )
-    if column.type not in ("key", "category") or not column.drops_nulls:
-        raise QueryError(
-            f"Column {unit.column!r} of table {name!r} cannot name units: clamped or filled-in values mix them up.",
-            "make it a key() in the schema",
-        )
-    return unit.column
+    return Relation(tree.select(*shown), kinds, table.private, single=table.private and owner is None)
 
 
 def carries(relation: Relation) -> bool:
