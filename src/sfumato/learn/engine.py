@@ -33,6 +33,7 @@ from torch.autograd.graph import GradientEdge
 from ..errors import PlanError
 from . import graph, recurrent
 from .clipping import Clipping, coefficients
+from .owners import Watch, same
 from .passes import Pass as Pass
 from .rules import Block, Known, Rule, Use, anything, both, keep, looked, rule, sent_back
 from .survey import Survey, Tensors, survey
@@ -74,6 +75,7 @@ class Engine:
         self._cast = cast
         self._recurs = any(isinstance(each, torch.nn.RNNBase) for each in model.modules())
         self._surveyed: Survey | None = None
+        self._watch = Watch()
 
     def losses(self, inputs: Tensors, target: torch.Tensor) -> torch.Tensor:
         """One loss for each row."""
@@ -85,6 +87,13 @@ class Engine:
                 "records)"
             )
         return made.flatten(1).mean(1) if made.dim() > 1 else made
+
+    def followed(self, inputs: Tensors, target: torch.Tensor) -> torch.Tensor:
+        """The same, whose every number is known to be its own record's; what was done is in the watch's trace."""
+        with self._watch.over((*inputs, target), len(target) // self._each):
+            losses = self.losses(inputs, target)
+        self._watch.settle(losses)
+        return losses
 
     def tiled(self, records: int) -> tuple[Tensors, torch.Tensor]:
         """So many made-up records, from those that there are."""
@@ -98,9 +107,10 @@ class Engine:
             few = 1 if records == 1 else FEW
             inputs, target = self.tiled(few)
             with recurrent.recorded(self.model):
-                known = survey(self.losses, inputs, target, self.parameters, self._each)
+                known = survey(self.followed, inputs, target, self.parameters, self._each)
             with recurrent.recorded(self.model) as calls:
-                losses = self.losses(inputs, target)
+                losses = self.followed(inputs, target)
+            known = replace(known, trace=self._watch.trace)
             known = replace(known, whole=self._pass(losses, None, calls, replace(known, whole=True)).general)
             if records == 1:
                 return known
@@ -116,9 +126,11 @@ class Engine:
             done = self.backward(inputs, torch.cat([target, label]), torch.cat([each, torch.zeros_like(each)]))
             return done.without_last()
         if len(target):
-            self.survey(len(target) // self._each)  # first: it needs a forward pass of its own
+            known = self.survey(len(target) // self._each)  # first: it needs a forward pass of its own
         with recurrent.recorded(self.model) if self._recurs else nullcontext(_NO_CALLS) as calls:
-            losses = self.losses(inputs, target)
+            losses = self.followed(inputs, target) if len(target) else self.losses(inputs, target)
+        if len(target):
+            same(self._watch.trace, known.trace)
         return self.backward_from(losses, weights, calls)
 
     def backward_from(self, losses: torch.Tensor, weights: torch.Tensor | None, calls: Any) -> Pass:

@@ -19,6 +19,7 @@ from ..errors import PlanError
 from . import chance, graph
 from .chance import apart, seeded
 from .layout import Layout, candidates
+from .owners import Trace
 
 Tensors = tuple[torch.Tensor, ...]
 Losses = Callable[[Tensors, torch.Tensor], torch.Tensor]
@@ -37,6 +38,7 @@ class Survey:
     last      those of them behind which there is no other one: the backward pass ends there
     saved     how records lie in the tensors that such a node kept, by their names
     whole     is the graph kept whole in the backward pass, for operations that have no rule of their own?
+    trace     what was done to numbers of records in the forward pass, and how records lie in what that made
     """
 
     records: int
@@ -48,6 +50,7 @@ class Survey:
     last: frozenset[int]
     saved: dict[int, dict[str, Layout]]
     whole: bool = False
+    trace: Trace | None = None
 
     def scaled(self, records: int) -> Survey:
         """The same for another number of records."""

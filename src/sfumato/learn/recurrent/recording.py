@@ -16,6 +16,7 @@ from torch import Tensor, nn
 from torch.nn.utils.rnn import PackedSequence
 
 from ...errors import PlanError
+from ..owners import as_one
 from .layer import RecurrentLayer, Use, parts
 
 _MODULES = (nn.LSTM, nn.GRU, nn.RNN)
@@ -55,7 +56,13 @@ class Recording:
         handle.hint = (
             f"{name} takes records for the steps of one sequence: set batch_first=True, or transpose its input"
         )
-        made: Tensor = RecurrentLayer.apply(handle, x, *inputs)  # type: ignore[no-untyped-call]
+        h0, c0, *weights = inputs
+        made: Tensor = as_one(
+            lambda: RecurrentLayer.apply(handle, x, *inputs),  # type: ignore[no-untyped-call]
+            time_first=x,
+            others=(h0, c0),
+            shared=[each for each in weights if isinstance(each, Tensor)],
+        )
         self.calls.append(Call(name, made.grad_fn, handle))
         return made
 
