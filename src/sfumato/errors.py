@@ -40,6 +40,10 @@ class LedgerError(SfumatoError):
     """The ledger cannot be read or written. Nothing is released without one."""
 
 
+class BusyError(SfumatoError):
+    """Another process is at work on the same project. Nothing was charged."""
+
+
 class RecordError(SfumatoError, ValueError):
     """Stored JSON cannot be read: an unknown name or version, or fields that do not belong to it."""
 

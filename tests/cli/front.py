@@ -11,8 +11,10 @@ import sys
 from collections.abc import Iterator, Mapping
 from pathlib import Path
 from typing import Any, NamedTuple
+from unittest import mock
 
 from sfumato.cli.start import main
+from sfumato.private import Private
 from sfumato.project import open_project
 
 SOURCE = Path(__file__).parents[2] / "src"
@@ -83,6 +85,18 @@ def make_project(folder: Path, *, text: str = YAML, ledger: bool = True, wards: 
         with project.ledger(create=True) as made:
             project.open_accounts(made)
     return folder
+
+
+@contextlib.contextmanager
+def broken_data() -> Iterator[None]:
+    """Private data that cannot be read: a release in this process fails on the data's side, with a cell in the words of
+    whatever failed."""
+
+    def fails(*_: Any) -> None:
+        raise RuntimeError("SECRET-4711")
+
+    with mock.patch.object(Private, "_open", fails):
+        yield
 
 
 @contextlib.contextmanager

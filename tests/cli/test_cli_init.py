@@ -40,7 +40,9 @@ def test_flags_make_a_project_that_answers(place: Path) -> None:
     project = open_project(place / "new")
     assert str(project.unit) == "everything one patient ever contributed, present or absent"
     assert "note" not in project.schema.tables["visits"].columns
-    assert (place / "new" / ".gitignore").read_text(encoding="utf-8") == "/budget.key\n/budget.ledger*\n"
+    assert (place / "new" / ".gitignore").read_text(
+        encoding="utf-8"
+    ) == "/budget.key\n/budget.ledger*\n/.sfumato.lock\n"
     assert stat.S_IMODE((place / "new" / "budget.key").stat().st_mode) == 0o600
     commands = [line.strip() for line in ran.out.partition("Next:\n")[2].splitlines()]
     assert commands[:2] == ["cd new", "sfumato describe"]

@@ -16,7 +16,7 @@ import pexpect
 import pytest
 
 from sfumato.project import open_project
-from tests.cli.front import SLOW, Ran, environment, make_project, sfumato, started
+from tests.cli.front import SLOW, Ran, broken_data, environment, make_project, sfumato, started
 from tests.cli.test_cli_run import COUNTS, entries, run, spent, states
 
 FAST = "SELECT COUNT(*) AS n FROM visits"
@@ -104,16 +104,11 @@ def test_two_at_once_pay_once(tmp_path: Path) -> None:
     assert body["code"] == 0 and set(states(body).values()) == {"answered"} and body["price"] is None
 
 
-def broken_data(folder: Path) -> None:
-    """Not the columns that the schema says: every release fails on the data's side."""
-    (folder / "data/visits.csv").write_text("other,columns,SECRET-4711\n1,2,3\n", encoding="utf-8")
-
-
 def test_a_release_that_fails_is_told_and_the_others_go_on(tmp_path: Path) -> None:
     folder = make_project(tmp_path)
     (folder / "plan.yaml").write_text(COUNTS, encoding="utf-8")
-    broken_data(folder)
-    ran = sfumato("run", "plan.yaml", "--yes", at=folder)
+    with broken_data():
+        ran = sfumato("run", "plan.yaml", "--yes", at=folder)
     assert ran.code == 8 and "SECRET" not in ran.out + ran.err
     assert ran.out.count("failed: needs --pay-again") == 3, ran.out
     before = spent(folder)
@@ -128,13 +123,11 @@ def test_a_lock_in_the_middle_leaves_the_rest_paid(tmp_path: Path) -> None:
     query = "{{name: n{0}, sql: SELECT SUM(cost) AS s{0} FROM visits, epsilon: 0.01, delta: 1e-9}}"
     more = [f"  - {query.format(k)}" for k in range(5)]
     (folder / "plan.yaml").write_text("\n".join(["sfumato-plan: 1", "releases:", *more, ""]), encoding="utf-8")
-    good = (folder / "data/visits.csv").read_bytes()
-    broken_data(folder)
-    body = run(folder)
+    with broken_data():
+        body = run(folder)
     assert list(states(body).values()) == ["failed"] * 3 + ["waiting"] * 2
     assert "locked" in body["releases"][3]["problem"]
     before = spent(folder)
-    (folder / "data/visits.csv").write_bytes(good)
     with open_project(folder).ledger() as ledger:
         ledger.unlock("hospital", "a broken row was removed")
     body = run(folder)

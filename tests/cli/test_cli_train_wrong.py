@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 
 from tests.cli.clinic import YAML, make_clinic
-from tests.cli.front import sfumato
+from tests.cli.front import broken_data, sfumato
 from tests.cli.test_cli_run import entries
 
 
@@ -116,8 +116,15 @@ def test_without_torch_it_says_what_to_install(folder: Path, monkeypatch: pytest
 
 def test_data_that_cannot_be_read_fails_without_a_word_about_it(tmp_path: Path) -> None:
     folder = make_clinic(tmp_path)
-    (folder / "data" / "visits.csv").write_text("other,SECRET-4711\n1,2\n", encoding="utf-8")
-    ran = sfumato("train", "sfumato.yaml", at=folder)
+    with broken_data():
+        ran = sfumato("train", "sfumato.yaml", at=folder)
     assert ran.code == 8 and "SECRET" not in ran.err + ran.out
     again = sfumato("train", "sfumato.yaml", at=folder)
     assert again.code == 4 and "--key" in again.err, again.err
+
+
+def test_other_columns_than_the_schemas_are_refused_unpaid(tmp_path: Path) -> None:
+    folder = make_clinic(tmp_path)
+    (folder / "data" / "visits.csv").write_text("other,SECRET-4711\n1,2\n", encoding="utf-8")
+    ran = sfumato("train", "sfumato.yaml", at=folder)
+    assert ran.code == 3 and "no column" in ran.err and "SECRET" not in ran.err and not entries(folder, "hold")

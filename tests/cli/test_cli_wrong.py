@@ -15,7 +15,7 @@ import pytest
 
 from sfumato.cli import problems, telling
 from sfumato.project import open_project
-from tests.cli.front import BY_WARD, SLOW, YAML, Ran, make_project, sfumato, started
+from tests.cli.front import BY_WARD, SLOW, YAML, Ran, broken_data, make_project, sfumato, started
 
 COUNT = "SELECT COUNT(*) AS n FROM visits"
 
@@ -74,12 +74,20 @@ def test_the_whole_day(tmp_path: Path) -> None:
 
 def test_what_fails_on_the_data_stays_paid_and_tells_nothing(tmp_path: Path) -> None:
     folder = make_project(tmp_path)
-    (folder / "data" / "visits.csv").write_text("other,columns,secretword\n1,2,3\n", encoding="utf-8")
-    ran = sfumato("query", COUNT, "--epsilon", "0.25", "--debug", at=folder)
+    with broken_data():
+        ran = sfumato("query", COUNT, "--epsilon", "0.25", "--debug", at=folder)
     assert ran.code == 8 and ran.out == "" and "Traceback" not in ran.err
     assert "The charge stays" in ran.err and "sfumato rehearse" in ran.err and "no trace" in ran.err
-    assert "secretword" not in ran.err
+    assert "SECRET" not in ran.err
     assert verifies(folder)[-3:] == ["spend", "open", "settle"]
+
+
+def test_a_header_without_a_column_of_the_schema_is_told_unpaid(tmp_path: Path) -> None:
+    folder = make_project(tmp_path)
+    (folder / "data" / "visits.csv").write_text("other,columns,secretword\n1,2,3\n", encoding="utf-8")
+    ran = sfumato("query", COUNT, "--epsilon", "0.25", "--debug", at=folder)
+    assert ran.code == 3 and "has no column 'patient'" in ran.err and "secretword" not in ran.err
+    assert "spend" not in verifies(folder)
 
 
 def _like_others() -> None:
@@ -168,9 +176,9 @@ def test_ctrl_c_before_anything_is_paid(tmp_path: Path) -> None:
 
 def test_three_failures_lock_the_account_and_it_says_who_opens_it(tmp_path: Path) -> None:
     folder = make_project(tmp_path)
-    (folder / "data" / "visits.csv").write_text("nothing\n", encoding="utf-8")
-    for number in range(3):
-        assert sfumato("query", f"{COUNT} WHERE cost > {number}", "--epsilon", "0.1", at=folder).code == 8
+    with broken_data():
+        for number in range(3):
+            assert sfumato("query", f"{COUNT} WHERE cost > {number}", "--epsilon", "0.1", at=folder).code == 8
     ends(sfumato("query", COUNT, "--epsilon", "0.1", at=folder), 5, "locked after 3 failures", "ledger unlock")
     assert verifies(folder).count("spend") == 3
 

@@ -17,6 +17,17 @@ Folder = Annotated[
 ]
 HERE = Path()
 
+Wait = Annotated[
+    float,
+    typer.Option(
+        metavar="SECONDS",
+        min=0,
+        max=86400,
+        help="How long to wait while another training or run is at work on the project.",
+    ),
+]
+WAIT = 60.0
+
 # The query, and what it may spend.
 _SPENT, _COUNTED, _SHOWN = "What to spend", "What counts, and for how much", "The answer"
 Query = Annotated[

@@ -14,7 +14,7 @@ from .documents import Document
 if TYPE_CHECKING:
     from rich.console import Console
 
-FAULT, USAGE, FILE, REFUSED, BUDGET, POLICY, LEDGER, DATA, CHECK, INTERRUPTED = 1, 2, 3, 4, 5, 6, 7, 8, 9, 130
+FAULT, USAGE, FILE, REFUSED, BUDGET, POLICY, LEDGER, DATA, CHECK, BUSY, INTERRUPTED = 1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 130
 
 
 class CommandError(SfumatoError):
@@ -74,6 +74,7 @@ _KINDS: tuple[tuple[type[BaseException], str, str, int], ...] = (
     (errors.PolicyError, "the policy forbids it", "ask somebody with that duty, or ask for an approval", POLICY),
     (errors.BudgetError, "the budget refuses it; nothing was charged", "ask for less, or have it raised", BUDGET),
     (errors.ReceiptError, "the ledger refuses it; nothing was charged", "see `sfumato ledger history`", REFUSED),
+    (errors.BusyError, "the project is busy; nothing was charged", "try again, or wait: --wait SECONDS", BUSY),
     (errors.LedgerError, "the ledger cannot be used", "see `sfumato ledger verify`", LEDGER),
     (errors.DataError, "the release failed", "`sfumato rehearse` runs the query on made-up rows, free", DATA),
     (errors.PlanError, "the query is refused; nothing was charged", "see docs/sql.md for what can be asked", REFUSED),
@@ -85,6 +86,7 @@ _KINDS: tuple[tuple[type[BaseException], str, str, int], ...] = (
 
 # Where the fix names Python, the shell's own words: a part of the text, and what to do.
 _IN_SHELL: tuple[tuple[str, str], ...] = (
+    ("is at work on this project", "try again later, wait for it with --wait SECONDS, or stop it"),
     ("no ledger at that path", "`sfumato ledger open` makes the ledger that sfumato.yaml describes"),
     ("say how much to spend", "give --epsilon (with --delta), --rho or --accuracy, or `privacy` in sfumato.yaml"),
     ("the key cannot be read", "bring back the key file that sfumato.yaml names (ledger: key), as this user's own"),
@@ -128,7 +130,7 @@ def problem_of(error: BaseException) -> Problem:
         return Problem("sfumato gave up", "it is too large to work on", "ask for less at once", REFUSED)
     for kind, what, fix, code in _KINDS:
         if isinstance(error, kind):
-            early = isinstance(error, errors.BudgetError | errors.PlanError | errors.ArgumentError)
+            early = isinstance(error, errors.BudgetError | errors.PlanError | errors.ArgumentError | errors.BusyError)
             return Problem(what, *_why_and_fix(error, fix), code, early)
     if isinstance(error, ModuleNotFoundError) and error.name:
         return Problem("a package is not installed", *lacking(error.name), FILE, True)

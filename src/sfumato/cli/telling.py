@@ -5,6 +5,7 @@
 2  the command line is wrong         7  the ledger cannot be read or written, or does not verify
 3  a file of the project is wrong    8  the release failed on the data's side: the charge stays
 4  the query or plan is refused      9  a check did not hold (an audit, an attack, a bar)
+                                    10  another training or run is at work on the project: nothing was charged
                                    130  interrupted
                                    141  whoever read the output went away
 """

@@ -16,11 +16,13 @@ from ..owners import other_names
 from ..query import Limits, Sql, sql
 from ..query.comments import options_in
 from .accounts import Accounts, open_accounts
+from .alone import LOCK, WAIT, alone
 from .place import LedgerPlace
 from .problems import ProjectError, faulty
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping
+    from collections.abc import Callable, Mapping
+    from contextlib import AbstractContextManager
 
     from ..accounting.budget import Budget
     from ..ledger import About, Ledger
@@ -128,6 +130,17 @@ class Project:
             if each.name not in but and each.name != "reach"
         }
 
+    def alone(
+        self, work: str, *, wait: float = WAIT, waits: Callable[[str], None] | None = None
+    ) -> AbstractContextManager[None]:
+        """For a training or a list of releases, here and in `sfumato run` and `sfumato train`: one at a time works on a
+        project. The second waits so many seconds, then leaves with a BusyError; `with project.alone("train"): ...`
+
+        work   what is done meanwhile, in a few words: whoever waits is told
+        waits  is called once with whom it waits for
+        """
+        return alone(self.file, work, wait=wait, waits=waits)
+
     def alert(self, ledger: Any) -> str | None:
         """What to tell when the alert threshold is reached, by the gauge that has most room."""
         if self.alert_threshold is None:
@@ -144,7 +157,7 @@ class Project:
         the files of a table."""
         place, target = self.place, path.resolve()
         sides = () if place.served else (f"{place.place}{end}" for end in ("", "-wal", "-shm", "-journal"))
-        held = (self.file, place.anchor, place.key, *sides)
+        held = (self.file, self.folder / LOCK, place.anchor, place.key, *sides)
         if target in {Path(each).resolve() for each in held if each is not None}:
             return True
         tables = (Path(str(each.path)) for each in self.sources.values() if hasattr(each, "path"))

@@ -7,7 +7,7 @@ from typing import Annotated
 
 import typer
 
-from ..options import HERE, Debug, Folder, Json
+from ..options import HERE, WAIT, Debug, Folder, Json, Wait
 from ..telling import Outcome, tell
 
 
@@ -18,6 +18,7 @@ def run(
     pay_again: Annotated[
         bool, typer.Option("--pay-again", help="Pay anew for releases that were stopped while they ran.")
     ] = False,
+    wait: Wait = WAIT,
     project: Folder = HERE,
     json: Json = False,
     debug: Debug = False,
@@ -32,6 +33,6 @@ def run(
     def work() -> Outcome:
         from ..work.running import ran
 
-        return ran(project, plan, dry_run=dry_run, yes=yes or json, pay_again=pay_again)
+        return ran(project, plan, dry_run=dry_run, yes=yes or json, pay_again=pay_again, wait=wait)
 
     tell(work, json=json, debug=debug)

@@ -7,7 +7,7 @@ from typing import Annotated
 
 import typer
 
-from ..options import Account, Debug, Json
+from ..options import WAIT, Account, Debug, Json, Wait
 from ..telling import Outcome, tell
 
 
@@ -32,6 +32,7 @@ def train(
         Path | None,
         typer.Option(metavar="FILE", help="Keeps what is done while it runs; removed at the end.", show_default=False),
     ] = None,
+    wait: Wait = WAIT,
     project: Annotated[
         Path | None,
         typer.Option(
@@ -61,6 +62,7 @@ def train(
                 key=key,
                 out=out,
                 checkpoint=checkpoint,
+                wait=wait,
             )
         )
 

@@ -10,6 +10,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from ...project import open_project
+from ...project.alone import LOCK
 from ..interrupts import no_more
 
 YAML, IGNORED = "sfumato.yaml", ".gitignore"
@@ -79,7 +80,7 @@ def ignore(folder: Path, data: Iterable[Path]) -> None:
     escaped = [re.sub(r"([*?\[\\ ])", r"\\\1", name) for name in names]
     path = folder / IGNORED
     held = path.read_text(encoding="utf-8") if path.is_file() else ""
-    wanted = [f"/{KEY}", f"/{PLACE}*", *(f"/{name}" for name in escaped)]
+    wanted = [f"/{KEY}", f"/{PLACE}*", f"/{LOCK}", *(f"/{name}" for name in escaped)]
     missing = [line for line in wanted if line not in held.splitlines()]
     if missing:
         head = "" if not held or held.endswith("\n") else "\n"

@@ -16,7 +16,8 @@ from ...errors import BudgetError, DataError, PolicyError, ReceiptError
 from ...ledger import Ledger
 from ...plan import price_text
 from ...project import Project, open_project
-from ...project.plans import ReleaseList, load_plan
+from ...project.plans import Listed, ReleaseList, load_plan
+from ...query import Sql
 from ...release import Release
 from ...sources.base import needed
 from ..interrupts import held_back, stoppable
@@ -29,20 +30,30 @@ from .budgets import accounts, with_changes
 from .out_files import write_out
 from .run_state import Item, built, items, key_of_list
 from .run_words import ReleaseDocument, RunDocument, priced, show_price, show_run
+from .turns import turn
 
 _CODES = {"failed": DATA, "stopped": DATA, "waiting": BUDGET}
 
 
-def ran(folder: Path, file: Path, *, dry_run: bool, yes: bool, pay_again: bool) -> Outcome:
+def ran(folder: Path, file: Path, *, dry_run: bool, yes: bool, pay_again: bool, wait: float) -> Outcome:
     """Run a list. All that can be refused is refused before it is paid; what is answered is written at once."""
     project = open_project(folder)
     listed = load_plan(file, project)
     plans = built(listed, project)
-    if not dry_run:
-        project.need_data()
-        with held_back():  # an engine that is interrupted while it loads takes the process down
-            for name in ("duckdb", "pyarrow"):
-                needed(name)
+    if dry_run:
+        return _ran(project, listed, plans, file, dry_run=True, yes=yes, pay_again=pay_again)
+    project.need_data()
+    with held_back():  # an engine that is interrupted while it loads takes the process down
+        for name in ("duckdb", "pyarrow"):
+            needed(name)
+    with turn(project, "run", file, wait):
+        return _ran(project, listed, plans, file, dry_run=False, yes=yes, pay_again=pay_again)
+
+
+def _ran(
+    project: Project, listed: ReleaseList, plans: list[tuple[Listed, Sql]], file: Path, *, dry_run: bool, yes: bool,
+    pay_again: bool,
+) -> Outcome:  # fmt: skip
     with project.ledger(read_only=dry_run) as ledger:
         curator = project.curator(ledger, listed.account)
         found = items(plans, ledger, curator, pay_again=pay_again)

@@ -40,6 +40,7 @@ from .train_words import (
     show_plan,
     show_train,
 )
+from .turns import turn
 
 if TYPE_CHECKING:
     from ...learn import SGD
@@ -60,12 +61,20 @@ def trained(asked: Asked) -> Outcome:
     if public is not None and public.groups is not None and not _tells_classes(public):
         raise training.wrong("subgroup", "the target is a number, which has no accuracy", "leave subgroup out")
     out = asked.out or training.file.parent / (training.form.out or "model.pt")
-    if not asked.quote:
-        check_file(out, project, training, "--out")
-        project.need_data()
-        with held_back():  # an engine that is interrupted while it loads takes the process down
-            for name in ("duckdb", "pyarrow"):
-                needed(name)
+    if asked.quote:
+        return _trained(asked, project, training, plan, public, out)
+    check_file(out, project, training, "--out")
+    project.need_data()
+    with held_back():  # an engine that is interrupted while it loads takes the process down
+        for name in ("duckdb", "pyarrow"):
+            needed(name)
+    with turn(project, "train", training.file, asked.wait):
+        return _trained(asked, project, training, plan, public, out)
+
+
+def _trained(
+    asked: Asked, project: Project, training: Training, plan: SGD, public: Public | None, out: Path
+) -> Outcome:
     with project.ledger(read_only=asked.quote) as ledger:
         curator = project.curator(ledger, asked.account or training.account)
         key = asked.key or key_of(curator, plan)

@@ -36,6 +36,7 @@ class Asked:
     key: str | None = None
     out: Path | None = None
     checkpoint: Path | None = None
+    wait: float = 0.0
 
 
 @dataclass(frozen=True)
