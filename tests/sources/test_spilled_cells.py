@@ -13,6 +13,7 @@ from typing import Any
 
 import pytest
 
+from sfumato.audit import attacks
 from sfumato.schema import Table, key, whole
 from sfumato.sources import Frame, connect, spill
 from tests.cli.front import environment
@@ -156,3 +157,9 @@ def _dead(folder: Path) -> Path:
     (folder / "lock").write_text("")
     (folder / "cells").write_text("Violetta")
     return folder
+
+
+def test_p2_is_withstood_and_its_planted_bug_is_found() -> None:
+    assert not attacks.attack("P2").broken
+    control = attacks.attack("P2", control=True)
+    assert control.broken and control.figures["still there"] >= 1

@@ -19,7 +19,6 @@ from pathlib import Path
 _NAME = "sfumato-spill-"
 _LOCK = "lock"
 _TRIES = 100
-_swept: set[tuple[int, Path]] = set()
 
 
 class Spill:
@@ -27,7 +26,7 @@ class Spill:
 
     def __init__(self, above: str | Path | None = None) -> None:
         place = Path(tempfile.gettempdir() if above is None else above).absolute()
-        _sweep_once(place)
+        sweep(place)
         self._process = os.getpid()
         self.path, self._lock = _locked(place)
 
@@ -52,13 +51,6 @@ def _locked(place: Path) -> tuple[Path, int]:
                 return path, lock
             os.close(lock)
     raise OSError("no folder for an engine could be made")
-
-
-def _sweep_once(place: Path) -> None:
-    """Once for each process and place: folders come from processes, and whoever comes next sweeps again."""
-    if (os.getpid(), place) not in _swept:
-        _swept.add((os.getpid(), place))
-        sweep(place)
 
 
 def sweep(place: str | Path) -> int:

@@ -185,6 +185,7 @@ LIST: tuple[Attack, ...] = (
     # what is left over
     Attack("P1", "what a release shows after the data is gone: words, logs, pickles", "post_processing.attack",
            quick={"cells": 200}, control="post_processing.control"),
+    Attack("P2", "what a killed process leaves on disk", "spilled.attack", planted={"opens": Of("spilled.forgetful")}),
     # the audit itself
     Attack("G1", "small faults planted in the library, that the audit must notice", "mutation.attack",
            quick={"quick": True}, control="mutation.control"),

@@ -111,3 +111,10 @@ def schema_order() -> None:
 
     swap(Csv, "compare", lambda _: SchemaOrder.compare)
     swap(Csv, "places", lambda _: SchemaOrder.places)
+
+
+@FAULTS.fault("files of killed processes stay", by=attacks("P2"))
+def unswept() -> None:
+    from ....sources import spill
+
+    swap(spill, "sweep", lambda _: lambda place: 0)
