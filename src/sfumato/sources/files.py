@@ -13,7 +13,8 @@ from .. import checks
 from ..errors import PlanError
 from ..schema import Table, TensorColumn
 from ..tensors import arrow_misfit
-from .base import Source, literal, needed, no_arrays, quoted
+from .base import CLOSED, Source, literal, needed, no_arrays
+from .catalogue import attach, stored
 
 ENCODINGS = ("utf-8", "latin-1", "utf-16")
 _WILD = "*?["
@@ -181,7 +182,11 @@ class Parquet(Source):
 
 @dataclass(frozen=True)
 class DuckDBTable(Source):
-    """One table of a DuckDB file, opened for reading; without a name, the one that is called as in the schema."""
+    """One table of a DuckDB file, opened for reading; without a name, the one that is called as in the schema.
+
+    A base table, with its stored columns: a view, a macro or a generated column is refused before anything is paid.
+    Texts are compared and shown byte by byte, whatever collation the file has for them.
+    """
 
     path: str | Path
     table: str | None = None
@@ -197,8 +202,16 @@ class DuckDBTable(Source):
     def check(self, table: Table) -> None:
         no_arrays(table, "a DuckDB file")
 
-    def scan(self, attached: str, name: str) -> str:
-        return f"{quoted(attached)}.main.{quoted(self.table or name)}"
+    def compare(self, table: Table) -> None:
+        """Refuse a file that is there and has no such base table, before anything is paid."""
+        if Path(self.path).is_file():
+            with needed("duckdb").connect(":memory:", config=CLOSED) as engine:
+                attach(engine, self.file(), "compared", table.name)
+                self.scan(engine, "compared", table.name, table)
+
+    def scan(self, engine: Any, attached: str, name: str, table: Table) -> str:
+        """The stored table in the attached file; whatever else bears its name is refused."""
+        return stored(engine, attached, self.table or name, name, table.columns)
 
 
 def _kinds(file: str, table: Table) -> dict[str, Any]:

@@ -98,7 +98,9 @@ def _cell(x: str, raw: str, physical: str) -> _Cell:
     if physical == "BOOLEAN":
         return _Cell(x, raw, "flag", "BOOLEAN")
     if physical == "VARCHAR":
-        return _Cell(x, raw, "text", "VARCHAR")
+        # A column may bring an order of its own, by which 'A' is 'a', and a cast would keep it. Under this one texts
+        # are compared and shown byte by byte, so that two units are two, whatever the file says. It costs nothing.
+        return _Cell(x, f"({raw} COLLATE C)", "text", "VARCHAR")
     if physical == "BLOB":
         return _Cell(x, f"TRY(decode({raw}))", "text", "VARCHAR")
     if physical in ("UHUGEINT", "UUID") or physical.startswith("ENUM"):

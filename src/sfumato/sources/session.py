@@ -15,7 +15,8 @@ from typing import TYPE_CHECKING, Any
 from .. import checks
 from ..errors import DataError, PlanError, SfumatoError, guarded
 from ..schema import Table, TensorColumn
-from .base import Connection, Source, literal, needed, quoted
+from .base import CLOSED, Connection, Source, literal, needed, quoted
+from .catalogue import attach
 from .examples import Examples
 from .files import Csv, DuckDBTable, Parquet
 from .frames import Frame
@@ -25,14 +26,6 @@ from .statements import checked
 
 if TYPE_CHECKING:
     import sqlglot
-
-_CLOSED = {
-    "autoinstall_known_extensions": "false",
-    "autoload_known_extensions": "false",
-    "allow_community_extensions": "false",
-    "allow_persistent_secrets": "false",
-    "python_enable_replacements": "false",  # a name in a query never means a variable of this process
-}
 
 
 def connect(
@@ -88,7 +81,7 @@ def engine_settings(
     seconds: float | None = None,
 ) -> dict[str, Any]:
     """What an engine is opened with; refuses what it could not be."""
-    settings: dict[str, Any] = dict(_CLOSED)
+    settings: dict[str, Any] = dict(CLOSED)
     if threads is not None:
         settings["threads"] = checks.whole(threads, "threads", most=1024)
     if memory is not None:
@@ -227,11 +220,7 @@ class _Raw:
         if file in self._attached:
             return
         self._attached[file] = f"_file_{len(self._attached)}"
-        with contextlib.suppress(Exception):
-            self._engine.execute(f"ATTACH {literal(file)} AS {self._attached[file]} (READ_ONLY)")
-            return
-        why = "it is no DuckDB file, one of a newer version, or another connection is writing to it"
-        raise PlanError(f"the file of table {name!r} cannot be opened: {why}")
+        attach(self._engine, file, self._attached[file], name)
 
     def table(self, name: str) -> tuple[str, Mapping[str, tuple[str, str]]]:
         """What to select from, and for every column of the schema its name and engine type there."""
@@ -241,9 +230,9 @@ class _Raw:
         if isinstance(source, Frame):
             return self._frame(name, table, source)
         if isinstance(source, DuckDBTable):
-            scan = source.scan(self._attached[source.file()], name)
-            missing = f"the DuckDB file of table {name!r} has no table {source.table or name!r}"
-            return scan, self._known(table, self._described(scan, missing))
+            scan = source.scan(self._engine, self._attached[source.file()], name, table)
+            broken = f"the DuckDB file of table {name!r} cannot be read"
+            return scan, self._known(table, self._described(scan, broken))
         if not isinstance(source, Parquet):
             raise checks.refuse("source", source, "a Csv, Parquet, DuckDBTable or Frame")
         files = self._files[name]

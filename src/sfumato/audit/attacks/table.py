@@ -118,6 +118,10 @@ LIST: tuple[Attack, ...] = (
     # whose rows are whose
     Attack("O1", "columns by place: a file without names, one column left out", "columns_by_place.attack",
            quick={"patients": 10, "visits": 10, "written": 2}, planted={"read": Of("columns_by_place.CONTROL")}),
+    Attack("O2", "two units in one schema", "owners.two_units", planted={"asks": Of("owners.CONTROL")}),
+    Attack("O3", "a source's collation that makes two people one", "owners.collated",
+           quick={"collations": ("NOCASE", "NOACCENT")}, planted={"opens": Of("owners.TRUSTING")}),
+    Attack("O4", "a view that computes over all rows", "owners.views", planted={"opens": Of("owners.TRUSTING")}),
     # budgets
     Attack("B1", "the same question a thousand times", "sql_budget.repeating",
            quick={"repeats": 50}, control="sql_budget.forgetful"),

@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-from .faults import accountants, clipping, door, ledger, noise, queries, splitting, training
+from .faults import accountants, clipping, door, ledger, noise, owners, queries, splitting, training
 from .mutant import Mutant
 
 MUTANTS: tuple[Mutant, ...] = tuple(
     fault
-    for area in (noise, clipping, splitting, accountants, ledger, queries, door, training)
+    for area in (noise, clipping, splitting, accountants, ledger, queries, owners, door, training)
     for fault in area.FAULTS
 )
 

@@ -21,6 +21,7 @@ SUFFIXES = {
     ".csv": "csv", ".tsv": "csv", ".parquet": "parquet", ".pq": "parquet", ".duckdb": "duckdb", ".ddb": "duckdb",
 }  # fmt: skip
 _LONGEST = 1 << 16
+_TABLES = "duckdb_tables() WHERE schema_name = 'main' AND NOT internal"
 _SIGNS = {",": "commas", ";": "semicolons", "\t": "tabs", "|": "vertical bars"}
 _MARKS = ((b"\xef\xbb\xbf", "utf-8"), (b"\xff\xfe", "utf-16"), (b"\xfe\xff", "utf-16"))
 _VALUE = re.compile(
@@ -113,8 +114,8 @@ def _count(line: str, sign: str) -> int | None:
 
 
 def duckdb_tables(path: Path) -> list[str]:
-    """The names of the tables in a DuckDB file."""
-    return sorted(str(row[0]) for row in _asked(path, "SELECT table_name FROM duckdb_tables() WHERE NOT internal"))
+    """The names of the tables in a DuckDB file; views are none."""
+    return sorted(str(row[0]) for row in _asked(path, f"SELECT table_name FROM {_TABLES}"))
 
 
 def _csv(path: Path, usual: str) -> Look:
@@ -231,8 +232,9 @@ def _footer(path: Path) -> bytes:
 def _duckdb(path: Path, table: str | None) -> list[Declared]:
     if table is None:
         raise PlanError("a DuckDB file has tables: name the one that is meant")
+    stored = f"table_name = ? AND NOT is_generated AND table_oid IN (SELECT table_oid FROM {_TABLES})"
     rows = _asked(
-        path, "SELECT column_name, data_type FROM duckdb_columns() WHERE table_name = ? ORDER BY column_index", table
+        path, f"SELECT column_name, data_type FROM duckdb_columns() WHERE {stored} ORDER BY column_index", table
     )
     if not rows:
         raise _odd(path, f"it has no table {table!r}", f"give one of {', '.join(duckdb_tables(path)) or 'none'}")
