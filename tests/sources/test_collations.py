@@ -39,17 +39,16 @@ def written(file: Path, columns: str, rows: list[tuple[Any, ...]], before: str =
 
 
 def test_a_group_is_not_shown_in_one_persons_spelling(tmp_path: Path) -> None:
-    """Half of the releases with the victim said FLU, and none without."""
-    others = [(f"p{i}", "flu", 0.5) for i in range(2000)]
-    rows = [*others[:1000], ("victim", "FLU", 0.5), *others[1000:]]
+    """Which spelling stood for a group was a matter of luck: FLU came with the victim alone, and never without."""
+    groups = [f"flu {i}" for i in range(40)]
+    rows = [(f"v{place}", group.upper(), 0.5) for place, group in enumerate(groups)]
+    rows += [(f"p{i} of {group}", group, 0.5) for group in groups for i in range(6)]
     file = written(tmp_path / "a.duckdb", "who VARCHAR, tag VARCHAR COLLATE NOCASE, x DOUBLE", rows)
-    private = Private("d", file, unit=PERSON, schema=SCHEMA, engine={"threads": 4})
-    shown = set()
-    for _ in range(10):
-        plan = sql("SELECT tag, COUNT(*) AS n FROM t GROUP BY tag", private, epsilon=2, delta=1e-6, limits=Limits())
-        release = Curator(private, MemoryLedger({"d": Budget(epsilon=2, delta=1e-6)})).release(plan)
-        shown |= set(release.value["tag"])
-    assert shown == {"flu"}
+    private = Private("d", file, unit=PERSON, schema=SCHEMA)
+    plan = sql("SELECT tag, COUNT(*) AS n FROM t GROUP BY tag", private, epsilon=10, delta=1e-6, limits=Limits())
+    release = Curator(private, MemoryLedger({"d": Budget(epsilon=10, delta=1e-6)})).release(plan)
+    shown = set(release.value["tag"])
+    assert shown and shown <= set(groups)
 
 
 @pytest.mark.parametrize("before", ["SELECT 1", "SET default_collation = 'NOCASE'"])
