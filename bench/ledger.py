@@ -32,6 +32,7 @@ from pathlib import Path
 from typing import Any
 
 from sfumato import Budget
+from sfumato.ledger.opening import with_head
 from sfumato.ledger.proof.chain import first_broken
 from sfumato.ledger.proof.verify import verify
 from sfumato.ledger.stores.base import Store
@@ -55,6 +56,7 @@ from .ledger_places import (
 
 WRITERS = 16
 HALF, OPEN_WITHIN, HASHED = 0.5, 1.0, 50_000
+HEADED, HEAD_COSTS = "SQLite, release, with a head / without", 1.5
 STEADY = 1.5  # what the n-th spend may cost, in units of the tenth: told, and no bar
 
 
@@ -157,7 +159,15 @@ def _durable_sqlite(figures: Figures, effort: Effort, folder: Path) -> None:
     def new() -> Store:
         return SQLiteStore(folder / f"spends{next(names)}", create=True)
 
-    _durable(figures, effort, "SQLite", new, lambda rows: BareSQLite(folder / f"bare{next(names)}", rows))
+    def headed() -> Store:
+        path = folder / f"spends{next(names)}"
+        return with_head(SQLiteStore(path, create=True), path, None)
+
+    _durable(figures, effort, "SQLite", headed, lambda rows: BareSQLite(folder / f"bare{next(names)}", rows))
+    outside, inside = opened(headed(), alone=True), opened(new(), alone=True)
+    figures.turns(effort, {HEADED: (partial(release, outside, alone=True), partial(release, inside, alone=True))})
+    outside.shut()
+    inside.shut()
 
 
 def _durable_postgres(figures: Figures, effort: Effort, server: Server) -> None:
@@ -264,6 +274,11 @@ def bars(figures: Figures) -> Iterator[Bar]:
             ratio = figures.ratios[f"{place}, release, one account"]
             promise = f"{place}: spent, opened and settled / three bare synced inserts ≥ {HALF}"
             yield Bar(promise, times(ratio), kept=ratio >= HALF)
+        if place == "SQLite":
+            cost = 1 / figures.ratios[HEADED]
+            yield Bar(
+                f"a release with its head synced outside / without ≤ {HEAD_COSTS}", times(cost), cost <= HEAD_COSTS
+            )
         if f"{place}, open" in figures.seconds:
             entries = figures.counts["entries" if place == "SQLite" else "entries on the server"]
             seconds = figures.seconds[f"{place}, open"]

@@ -12,6 +12,7 @@ import warnings
 from collections.abc import Sequence
 
 from ..errors import LedgerError, PrivacyWarning, SfumatoError
+from .opening import with_head
 from .proof.anchor import Anchor, FileAnchor, read
 from .proof.checkpoints import own_key
 from .proof.verify import verify
@@ -24,9 +25,9 @@ def main(arguments: Sequence[str] | None = None) -> int:
     try:
         if not all(re.fullmatch("[0-9a-f]{64}", key) for key in given.key):
             raise LedgerError("--key is not a public key: give the 64 hex digits of Key.load(path).public")
-        store = _opened(given.ledger)
+        anchor = FileAnchor(given.anchor) if given.anchor is not None else None
+        store = with_head(_opened(given.ledger), given.ledger, anchor)
         try:
-            anchor = FileAnchor(given.anchor) if given.anchor is not None else None
             return int(given.run(store, anchor, given.key))
         finally:
             store.close()

@@ -11,6 +11,7 @@ from .policy.approvals import Act, Approval, Approvals, ledger_time, until
 from .policy.policy import AccountRule, Policy
 from .pricing import priced_before
 from .proof.anchored import AnchoredStore
+from .proof.headed import HeadedStore
 from .registering import Registering
 from .stores.base import Account
 from .tree import data_set, found
@@ -144,9 +145,9 @@ class Governing(Registering):
             book.put_account(replace(locked, failures=0))
 
     def accept_restore(self, reason: str, principals: tuple[str, ...]) -> None:
-        """Go on from this copy of the ledger, though its anchor saw another: two persons answer for it."""
-        if not isinstance(self._store, AnchoredStore):
-            raise LedgerError("this ledger was opened without an anchor: there is nothing that it could be behind")
+        """Go on from this copy of the ledger, though its anchor or its head saw another: two persons answer for it."""
+        if not isinstance(self._store, AnchoredStore | HeadedStore):
+            raise LedgerError("this ledger has neither an anchor nor a head: there is nothing that it could be behind")
         checks.label(reason, "reason")
         checks.texts(principals, "principals")
         if (policy := self.policy()) is not None:

@@ -66,6 +66,7 @@ class Holding(Charging):
                 library=LIBRARY, approvals=approvals,
             )  # fmt: skip
             book.file(Filed(receipt, "held", key))
+            book.lazy = True  # nothing leaves before it is opened
             return receipt
 
     @priced_before

@@ -9,6 +9,8 @@ from ..errors import ArgumentError
 from .ledger import Ledger
 from .proof.anchor import Anchor, FileAnchor
 from .proof.anchored import AnchoredStore
+from .proof.head import HeadFile
+from .proof.headed import HeadedStore
 from .proof.keys import Key
 from .stores.base import Store
 from .stores.sqlite import SQLiteStore
@@ -22,6 +24,15 @@ def _anchor(given: str | Path | Anchor | None) -> Anchor | None:
     if not all(hasattr(given, part) for part in ("mark", "last", "lines", "add")):
         raise checks.refuse("anchor", given, "the path of a file, or an Anchor")
     return given
+
+
+def with_head(store: Store, place: str | Path, anchor: Anchor | None, principal: str | None = None) -> Store:
+    """The store, held to the head outside it: with the anchor, or beside the file. A server keeps none of its own."""
+    outside: HeadFile | None = getattr(anchor, "head", None)
+    beside = () if str(place).startswith(SERVERS) else (HeadFile(f"{Path(place).resolve()}-head"),)
+    if outside is not None:
+        return HeadedStore(store, outside, also=beside, principal=principal or "")
+    return HeadedStore(store, *beside, principal=principal or "") if beside else store
 
 
 def open_ledger(
@@ -65,6 +76,7 @@ def open_ledger(
     else:
         store = SQLiteStore(place, create=create, wait=wait, read_only=read_only)
     try:
+        store = with_head(store, place, at, principal)
         if at is not None and with_key is not None:
             store = AnchoredStore(store, at, with_key, principal=principal)
         return Ledger(store, principal=principal)

@@ -90,6 +90,7 @@ class Spending(Holding):
             if loop == parts.LIST:
                 parts.remember(book, receipt, plan)
             alerts = watching.spent(book, policy, paying, after, text)
+            book.lazy = True  # nothing leaves before it is opened
         self._tell(policy, alerts)
         return receipt
 
@@ -109,6 +110,7 @@ class Spending(Holding):
         )
         book.file(Filed(receipt, "spent", key))
         parts.take(book, paid, plan)
+        book.lazy = True  # nothing leaves before it is opened
         return receipt
 
     def _worth_paying(self, book: Book, accounts: Names, plan: Plan[Any], data: str) -> None:
@@ -160,6 +162,7 @@ class Spending(Holding):
             digest = None if kept is None else hashlib.sha256(kept).hexdigest()
             self._write(book, "settle", receipt=receipt.id, outcome=outcome, answer=digest)
             book.file(filed._replace(state=outcome, answer=kept))
+            book.lazy = outcome == "answered"  # what leaves now was paid, and the head says so since it was opened
             if outcome == "failed":
                 failed = [found(book, name) for name in receipt.accounts]
                 after = [replace(account, failures=account.failures + 1) for account in failed]

@@ -156,7 +156,7 @@ class Project:
         """Is this a file that the project lives by, or would it become one? No answer is written over them, nor among
         the files of a table."""
         place, target = self.place, path.resolve()
-        sides = () if place.served else (f"{place.place}{end}" for end in ("", "-wal", "-shm", "-journal"))
+        sides = () if place.served else (f"{place.place}{end}" for end in ("", "-wal", "-shm", "-journal", "-head"))
         held = (self.file, self.folder / LOCK, place.anchor, place.key, *sides)
         if target in {Path(each).resolve() for each in held if each is not None}:
             return True

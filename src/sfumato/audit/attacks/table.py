@@ -161,6 +161,8 @@ LIST: tuple[Attack, ...] = (
     Attack("L15", "orders without rights", "ledger.rights.attack", control="ledger.rights.control"),
     Attack("L16", "one budget in many forks", "ledger.forking.attack",
            quick={"forks": 2}, control="ledger.forking.control"),
+    Attack("L17", "an end of the ledger that is lost after a crash", "ledger.window.attack",
+           quick={"every": 499}, control="ledger.window.control"),
     # releases without privacy, and what is left of the attack on ours
     Attack("R3", "a block of people, rebuilt from the tables about it (Garfinkel et al. 2018)",
            "without_privacy.attack", given={"name": "census"}, quick={"rounds": 200},

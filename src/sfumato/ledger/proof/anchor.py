@@ -10,10 +10,8 @@ spend. See anchored.py.
 
 from __future__ import annotations
 
-import fcntl
 import hashlib
 import os
-import time
 from collections.abc import Collection, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
@@ -22,6 +20,8 @@ from typing import Protocol
 
 from ... import checks, record
 from ...errors import LedgerError, RecordError
+from .files import lock_alone, sync_folder
+from .head import HeadFile
 from .keys import Key, signed_by
 
 FIRST = "0" * 64  # what stands for the line before the first
@@ -30,7 +30,6 @@ STRANGE_KEY = "the anchor was signed with another key: give the key that belongs
 UNUSABLE = "the anchor cannot be used: make its folder and file readable and writable, with room on the disk"
 _BEGINNING = 21  # bytes with which every line begins
 _LONGEST = 100_000  # bytes of a line
-_WAIT = 5.0  # seconds for another writer of the anchor, who syncs one line
 
 
 @record.record("checkpoint/1")
@@ -115,6 +114,11 @@ class FileAnchor:
     def folder(self) -> Path:
         return self._path.resolve().parent
 
+    @property
+    def head(self) -> HeadFile:
+        """Beside it, where the ledger's last entry is told with each release; checkpoints come now and then."""
+        return HeadFile(f"{self._path}-head", "anchor")
+
     def mark(self) -> object:
         try:
             found = self._path.stat()
@@ -169,25 +173,14 @@ class FileAnchor:
             new = not self._path.exists()
             file = os.open(self._path, os.O_RDWR | os.O_APPEND | os.O_CREAT, 0o644)
             try:
-                _lock(file)
+                lock_alone(file)
                 yield file
                 if new:
-                    _sync_folder(self._path.parent)
+                    sync_folder(self._path.parent)
             finally:
                 os.close(file)
         except OSError:
             raise LedgerError(UNUSABLE) from None
-
-
-def _lock(file: int) -> None:
-    until = time.monotonic() + _WAIT
-    while True:
-        try:
-            return fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
-        except BlockingIOError:
-            if time.monotonic() > until:
-                raise
-            time.sleep(0.002)
 
 
 def _last_line(file: int) -> tuple[bytes | None, int]:
@@ -202,11 +195,3 @@ def _last_line(file: int) -> tuple[bytes | None, int]:
         if found and (b"\n" in whole or not end):
             return whole.rpartition(b"\n")[2], size - len(rest)
     return None, 0
-
-
-def _sync_folder(folder: Path) -> None:
-    file = os.open(folder, os.O_RDONLY)
-    try:
-        os.fsync(file)
-    finally:
-        os.close(file)

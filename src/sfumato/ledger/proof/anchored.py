@@ -10,10 +10,10 @@ does not: as soon as a writer of the second copy has entered, the first is refus
 
 The window that remains. One transaction that had looked at the anchor just before the other copy's writer entered. A
 machine that is copied while it runs (a snapshot of a process) enters once for both: they are told apart at the first
-checkpoint after they part, so up to 100 entries or 60 seconds. What was written after the last checkpoint can be cut
-off or restored away unseen once every process that saw it is gone; in quiet hours nothing is written, and the last
-entries wait for the next one, for `checkpoint()` or for `close()`. An anchor that is copied along with its store
-protects nothing.
+checkpoint after they part, so up to 100 entries or 60 seconds. What was written after the last checkpoint is told by
+the head beside the anchor (headed.py), which is not signed: whoever may write both can cut it off unseen once every
+process that saw it is gone; in quiet hours nothing is written, and the last entries wait for the next one, for
+`checkpoint()` or for `close()`. An anchor that is copied along with its store protects nothing.
 """
 
 from __future__ import annotations
@@ -33,6 +33,8 @@ from . import anchor as anchors
 from .anchor import Anchor, Checkpoint
 from .birth import begin, read, told, unused
 from .chain import GENESIS, Link
+from .head import HeadFile
+from .headed import check_accepted
 from .keys import Key
 
 STALE = (
@@ -114,12 +116,26 @@ class AnchoredStore:
 
     @property
     def continues(self) -> bool:
-        """Does the chain continue the anchor now?"""
+        """Does the chain continue the anchor now, and hold the head beside it?"""
         try:
             self._look()
         except LedgerError:
             return False
-        return True
+        return self._headed
+
+    @property
+    def _headed(self) -> bool:
+        return bool(getattr(self._store, "continues", True))
+
+    @property
+    def head(self) -> HeadFile | None:
+        """Where the last entry is told outside of the store, with each release."""
+        head: HeadFile | None = getattr(self._store, "head", None)
+        return head
+
+    def behind(self) -> str | None:
+        look = getattr(self._store, "behind", None)
+        return None if look is None else look()
 
     @contextmanager
     def reading(self) -> Iterator[Book]:
@@ -134,8 +150,7 @@ class AnchoredStore:
         with self._store.writing() as book:
             self._judge(book, self._fetch())
             yield book
-            head = book.head
-        self._after(head)
+        self._after(book.head)
 
     def entries(self, first: int = 1) -> Iterator[tuple[Link, bytes]]:
         return self._store.entries(first)
@@ -162,13 +177,10 @@ class AnchoredStore:
 
     def accept_restore(self, reason: str, principals: tuple[str, ...]) -> None:
         """Go on from this copy, though the anchor saw another. Two persons answer for what the other copy spent."""
-        checks.label(reason, "reason")
-        if not isinstance(principals, tuple) or len(set(principals)) != 2 or len(principals) != 2:
-            raise checks.refuse("principals", principals, "the names of two different persons")
-        for name in principals:
-            checks.label(name, "principals")
+        check_accepted(reason, principals)
+        headed, accepting = self._headed, getattr(self._store, "accepting", self._store.writing)
         with self._entering:
-            with self._store.writing() as book:
+            with accepting() as book:
                 begin(book, self._principal, self._key.public)
                 seen = self._read()
                 try:
@@ -177,11 +189,13 @@ class AnchoredStore:
                     if str(problem) not in (STALE, MISSING):
                         raise
                 else:
-                    raise LedgerError("the ledger continues its anchor: there is nothing to accept")
+                    if headed:
+                        raise LedgerError("the ledger continues its anchor: there is nothing to accept")
                 gone = None if seen.checkpoint is None else (seen.checkpoint.number, seen.checkpoint.hash)
                 fields = {"reason": reason, "principals": principals, "given_up": gone, "writer": self._writer}
-                link = book.append(told("accept restore", self._principal, **fields))
+                book.append(told("accept restore", self._principal, **fields))
                 ledger = self._name(book)
+            link = book.head
             if not self._add(ledger, link, seen, fresh=True, restored=True):
                 raise LedgerError("somebody else wrote to the anchor meanwhile: look at it again before you accept")
             self._head, self._entered, self._overdue = link, True, None
@@ -194,9 +208,9 @@ class AnchoredStore:
                 with self._store.writing() as book:
                     begin(book, self._principal, self._key.public)
                     self._judge(book, self._fetch())
-                    own = book.append(told("writer", self._principal, writer=self._writer, key=self._key.public))
+                    book.append(told("writer", self._principal, writer=self._writer, key=self._key.public))
                     book.put_fact("anchor", "", self._key.public)  # from now on nobody writes without one
-                self._own, self._head = own, max(self._head, own)
+                self._own, self._head = book.head, max(self._head, book.head)
             self._publish(self._own, fresh=True)
             self._entered = True
 

@@ -22,6 +22,7 @@ from ..stores.base import Book, Store
 from .anchor import Anchor
 from .chain import GENESIS, Link
 from .checkpoints import against, born_with, good_lines, restored
+from .head import HeadFile
 from .replay import replay
 from .report import Problem, Report
 from .reprice import Reprice
@@ -61,9 +62,10 @@ def verify(
     notes: list[str] = []
     if (damage := _damage(store)) is not None:
         problems.append(Problem(None, damage))
-    # Lines first: whatever they name was written by then.
+    link = _told_head(store, anchor, problems, notes)
+    # Lines and head first: whatever they name was written by then.
     lines = [] if anchor is None else good_lines(anchor, trusted, problems, notes)
-    walk = _Walk(store, {line.number for line in lines}, progress)
+    walk = _Walk(store, {*(line.number for line in lines), *(() if link is None else (link.number,))}, progress)
     prices = Reprice()
     found = State(prices=prices)
     try:
@@ -76,6 +78,7 @@ def verify(
     if walk.broken is not None:
         problems.append(walk.broken)
     problems += against(lines, walk.head, walk.at, whole=walk.broken is None)
+    problems += _held_to(store, anchor, link, walk)
     accounts, receipts = len(found.accounts), len(found.receipts)
     if found.wrong is not None:
         problems.append(Problem(*found.wrong))
@@ -109,6 +112,44 @@ def _damage(store: Store) -> str | None:
         return None if look is None else look()
     except LedgerError as problem:
         return str(problem)
+
+
+def _head_of(store: Store, anchor: Anchor | None) -> HeadFile | None:
+    head: HeadFile | None = getattr(anchor, "head", None) or getattr(store, "head", None)
+    return head
+
+
+def _told_head(store: Store, anchor: Anchor | None, problems: list[Problem], notes: list[str]) -> Link | None:
+    """What the head outside the store says."""
+    head = _head_of(store, anchor)
+    try:
+        link = None if head is None else head.read()
+        if head is not None and link is not None and head.torn():
+            notes.append(
+                f"one of the two places of the head, {head.path.name}, cannot be read: the next write mends it"
+            )
+        return link
+    except LedgerError as problem:
+        problems.append(Problem(None, str(problem)))
+        return None
+
+
+def _held_to(store: Store, anchor: Anchor | None, link: Link | None, walk: _Walk) -> Iterator[Problem]:
+    """Does the chain hold the entry that the head names? Where it breaks before, that is told already."""
+    head = _head_of(store, anchor)
+    if head is None:
+        return
+    if link is None:
+        with store.reading() as book:
+            if not head.exists() and book.fact("head", head.kind):
+                yield Problem(None, f"the head, {head.path.name}, is missing: an end that was lost is not seen")
+    elif link.number > walk.head.number:
+        if walk.broken is None:
+            yield Problem(
+                walk.head.number + 1, f"it is missing: the end was lost, and the head names entry {link.number}"
+            )
+    elif link.number and walk.at[link.number] != link.hash:
+        yield Problem(link.number, "it was written anew: the head has another hash")
 
 
 def _digest(before: bytes, number: int, body: bytes) -> bytes:

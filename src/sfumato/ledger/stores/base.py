@@ -150,7 +150,12 @@ _MOST_FACTS = 256
 
 
 class Book(Protocol):
-    """An open transaction."""
+    """An open transaction.
+
+    lazy  set by whoever writes what nothing is released on the strength of: its head outside need not be synced yet
+    """
+
+    lazy: bool
 
     @property
     def head(self) -> Link:

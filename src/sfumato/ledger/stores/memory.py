@@ -76,6 +76,8 @@ class _Pages:
 class _Draft:
     """What is kept, with what is new on top."""
 
+    lazy = False
+
     def __init__(self, kept: _Pages) -> None:
         self._kept, self.new = kept, _Pages()
 

@@ -48,6 +48,8 @@ class Known:
 class PostgresBook:
     """Accounts and facts are remembered with the head they belong to, so that only another writer's are read."""
 
+    lazy = False
+
     def __init__(self, wire: Wire, begin: LiteralString, head: LiteralString, known: Known) -> None:
         self._wire = wire
         rows = wire.begin(begin, head)

@@ -34,6 +34,8 @@ class SQLiteBook:
     """One transaction. Accounts and facts are remembered with the head they belong to, so that only another writer's
     are read."""
 
+    lazy = False
+
     def __init__(self, connection: sqlite3.Connection, known: Known) -> None:
         self._connection = connection
         row = self._sql("SELECT number, hash FROM entries ORDER BY number DESC LIMIT 1").fetchone()

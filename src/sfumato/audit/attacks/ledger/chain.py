@@ -5,7 +5,8 @@ hashed anew; then the signed checkpoints outside tell, up to the last of them. W
 they amount to, and `verify` computes it again.
 
 Two attacks on a ledger with an anchor. Bytes of its file are flipped, one at a time: where the logical content of a
-table has changed, or the file cannot be read, `verify` must say so (a byte on a free page is harmless). And somebody
+table has changed, or the file cannot be read, `verify` must say so; every other byte that it does not see must be one of
+those that are named as harmless (pages.py). And somebody
 who may write the file edits it: entries are changed, dropped, exchanged, added, cut off, also with all hashes written
 anew, and accounts, receipts, answers and facts are changed beside them. Of entries the first bad one must be named, or,
 where all hashes fit again, one before it: the first that no checkpoint proves. The planted bug follows the hashes and
@@ -37,6 +38,7 @@ from ....ledger.stores.sqlite import SQLiteStore
 from ...mutants.ledgers import hashes_alone
 from ..verdict import Verdict
 from .ground import ROW, Choices, count, folder, pay
+from .pages import HARMLESS, region
 
 Verify = Callable[..., Any]
 TABLES = ("entries", "accounts", "receipts", "facts")
@@ -53,7 +55,7 @@ def attack(*, check: Verify = verify, every: int = 1, seed: int = 1) -> Verdict:
         book = _Book(home, check)
         if not book.holds(book.path):
             return Verdict("L5", True, "A ledger that nobody touched does not verify.", {})
-        flips, unseen = _flips(book, every, seed)
+        flips, unseen, harmless = _flips(book, every, seed)
         edits, missed, unnamed = 0, [], []
         for name, made, first in _edits(book):
             edits += 1
@@ -62,11 +64,13 @@ def attack(*, check: Verify = verify, every: int = 1, seed: int = 1) -> Verdict:
             elif made and first and book.first_bad not in first:
                 unnamed.append(f"{name} (entry {book.first_bad} was named)")
     words = f"{flips} flipped bytes that changed something, {edits} edits: "
+    unseen += [place for name, places in harmless.items() if name not in HARMLESS for place in places]
     unnoticed = [f"byte {number}" for number in unseen] + missed
     words += f"{len(unnoticed)} went unnoticed, {unnoticed[0]} first" if unnoticed else "none went unnoticed"
     words += f"; {len(unnamed)} were not named, {unnamed[0]} first." if unnamed else "."
     figures = {"flips that changed something": flips, "flips unseen": len(unseen), "edits": edits}
     figures |= {"edits unseen": len(missed), "edits that are not named": len(unnamed)}
+    figures |= {f"harmless flips, {name}": len(places) for name, places in harmless.items()}
     return Verdict("L5", bool(unnoticed or unnamed), words, figures)
 
 
@@ -134,16 +138,20 @@ def content(path: Path) -> Any:
         return made, settings, rows, found
 
 
-def _flips(book: _Book, every: int, seed: int) -> tuple[int, list[int]]:
-    """How many flipped bytes changed the content, and those among them that nobody saw."""
+def _flips(book: _Book, every: int, seed: int) -> tuple[int, list[int], dict[str, list[int]]]:
+    """How many flipped bytes changed the content, those among them that nobody saw, and the others that nobody saw, by
+    what they are: they must be harmless."""
     choose, changed, unseen = Choices(seed), 0, []
+    others: dict[str, list[int]] = {}
     for place in range(choose.below(every), len(book.good), every):
         book.spoil(place, bytes([book.good[place] ^ (1 << choose.below(8))]))
         if content(book.copy) != book.content:
             changed += 1
             if book.holds(book.copy):
                 unseen.append(place)
-    return changed, unseen
+        elif book.holds(book.copy):
+            others.setdefault(region(book.good, place), []).append(place)
+    return changed, unseen, others
 
 
 def _edits(book: _Book) -> Iterator[tuple[str, bool, Sequence[int] | None]]:

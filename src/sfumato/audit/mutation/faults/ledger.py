@@ -9,7 +9,7 @@ from typing import Any
 from .... import exact, process
 from ....accounting import members
 from ....ledger import charging, holding, parts, spending, tree
-from ....ledger.proof import chain
+from ....ledger.proof import chain, headed
 from ....ledger.stores import sqlite
 from ..mutant import Shelf, attacks, plans, swap, swap_everywhere
 
@@ -170,3 +170,8 @@ def stale_copies() -> None:
 @FAULTS.fault("a fork takes itself for the process that began", by=attacks("L16"))
 def forks_count_apart() -> None:
     swap(process.Home, "left", lambda _: lambda self: False)
+
+
+@FAULTS.fault("nobody compares the head outside", by=attacks("L17"))
+def never_compared() -> None:
+    swap_everywhere(headed._holds, lambda _: lambda book, link: True)

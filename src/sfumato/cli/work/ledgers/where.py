@@ -18,7 +18,7 @@ from ...problems import LEDGER, CommandError
 if TYPE_CHECKING:
     from ....project import Project
 
-_OLD = "it does not continue its anchor, so it may be an older copy, in which spends are missing"
+_OLD = "it does not continue its anchor or its head, so it may be an older copy, in which spends are missing"
 
 
 @dataclass(frozen=True)
