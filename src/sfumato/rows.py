@@ -2,13 +2,14 @@
 
 Reading is total: whatever a cell holds, it becomes a value or a NULL. It never raises (a failure is one bit about the
 data) and never changes how another row is read (that would make one row move many, and no sensitivity would hold).
-So nothing is inferred from a column as a whole: arrays that numpy already holds as numbers are read as one block,
-everything else cell by cell.
+So nothing is inferred from a column as a whole: what the cells are is decided by the column's type (`sfumato.cells`),
+arrays that numpy holds as numbers are read as one block, and everything else cell by cell, each different one once.
 """
 
 from __future__ import annotations
 
 import math
+import re
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass
 from decimal import Decimal
@@ -16,12 +17,13 @@ from fractions import Fraction
 from functools import lru_cache, partial
 from numbers import Integral, Rational, Real
 from types import MappingProxyType
-from typing import Any, Literal
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
 from . import tensors, times
+from .cells import Raw, raw_column
 from .errors import ArgumentError, DataError, PlanError
 from .owners import owner
 from .schema import INT64, Column, Table, TensorColumn
@@ -33,6 +35,7 @@ Cells = tuple[NDArray[Any], NDArray[np.bool_]]
 YES = frozenset({"true", "t", "yes", "y", "1"})
 NO = frozenset({"false", "f", "no", "n", "0"})
 _BYTES = (bytes, bytearray)
+_HALVES = re.compile("[\ud800-\udfff]")  # of characters
 _TEXT = (str, *_BYTES)
 _WHOLE = (int, np.bool_, Integral)
 _SPARSE = 2**20  # whole-number categories that lie further apart are searched, not tabled
@@ -65,8 +68,8 @@ class Series:
         return Series(self.values[mask], self.valid[mask], self.keys)
 
     def label(self, codes: NDArray[np.int64]) -> list[int | float | str]:
-        """The keys with these codes as plain values: 12 for 12, 12.0 and '12', whichever came first; a float that is
-        not whole; text for all else. Different keys have different labels."""
+        """The keys with these codes as plain values: 12 for 12, 12.0 and '12', whoever spelt it how; a float that is
+        not whole; text for all else. Different keys have different labels, and no label depends on other rows."""
         if self.keys is None:
             raise PlanError("only a key column has keys")
         return [_label(cell) for cell in self.keys[codes]]
@@ -96,7 +99,7 @@ class Rows:
         """Raw columns that the schema does not name are left alone. A row whose unit is NULL is nobody's: dropped."""
         check_unit(table, unit)
         found = {name: _found(raw, name, column) for name, column in table.columns.items()}
-        lengths = {len(each.cells) for each in found.values()}
+        lengths = {_length(each) for each in found.values()}
         if len(lengths) != 1:
             raise DataError
         series = {name: _read(column, found[name]) for name, column in table.columns.items()}
@@ -170,56 +173,41 @@ def _frozen(array: NDArray[Any]) -> NDArray[Any]:
     return array
 
 
-def _found(raw: Mapping[str, Any], name: str, column: Column) -> tensors.Block:
-    """One raw column as a flat array, and which of its cells a mask hides."""
+def _length(found: tensors.Block | Raw) -> int:
+    return len(found) if isinstance(found, Raw) else len(found.cells)
+
+
+def _found(raw: Mapping[str, Any], name: str, column: Column) -> tensors.Block | Raw:
+    """One raw column as numpy holds it."""
     try:
         given = raw[name]
     except Exception:  # frames of different makers raise different errors here
         raise PlanError(f"the data has no column {name!r}, which the schema names") from None
     try:
-        if isinstance(column, TensorColumn):
-            found = tensors.block(column, given)
-            len(found.cells)  # a single number is no column
-            return found
-        given = tensors.plain(given)
-        hidden = np.ma.getmaskarray(given) if isinstance(given, np.ma.MaskedArray) else None
-        cells = np.asarray(given) if isinstance(given, np.ndarray) else _cells(given)
-        if cells.ndim == 0:
-            raise DataError
+        if not isinstance(column, TensorColumn):
+            return raw_column(given)
+        found = tensors.block(column, given)
+        len(found.cells)  # a single number is no column
+        return found
     except Exception:
         raise DataError from None
-    if cells.ndim > 1 or cells.dtype.kind == "V":  # cells that are themselves tables
-        return tensors.Block(np.full(len(cells), None))
-    return tensors.Block(cells, hidden)
 
 
-def _cells(given: Any) -> NDArray[Any]:
-    """An array as it is, a list as its objects.
-
-    Arrow, Polars and pandas turn whole numbers into floats where any row is NULL: one row would round all others, and
-    merge people whose ids are large. Such columns are read as lists.
-    """
-    kind = type(given)
-    if hasattr(kind, "null_count"):
-        nulls = given.null_count() if callable(given.null_count) else given.null_count
-        if nulls:
-            return np.fromiter(given.to_pylist() if hasattr(kind, "to_pylist") else given.to_list(), dtype=object)
-    nullable = hasattr(kind, "isna") and not isinstance(given.dtype, np.dtype)
-    if hasattr(kind, "__array__") and not nullable:
-        return np.asarray(given)
-    return np.fromiter(given, dtype=object)
-
-
-def _read(column: Column, found: tensors.Block) -> Series:
-    if isinstance(column, TensorColumn):
+def _read(column: Column, found: tensors.Block | Raw) -> Series:
+    if isinstance(found, tensors.Block):
+        assert isinstance(column, TensorColumn)
         return Series(*tensors.read(column, found))
-    cells, hidden, _ = found
+    cells, hidden, places = found
     keys = None
     with np.errstate(all="ignore"):
         if column.type == "key":
             values, valid, keys = _keys(cells)
         else:
             values, valid = _reader(column)(cells)
+    if places is not None and not len(cells):
+        values, valid = np.zeros(len(places), dtype=values.dtype), np.zeros(len(places), dtype=np.bool_)
+    elif places is not None:
+        values, valid = values[places], valid[places]
     if hidden is not None:
         valid = valid & ~hidden
     if valid.all():
@@ -269,7 +257,7 @@ def _times(cells: NDArray[Any], column: Column) -> Cells:
     low, high = int(column.lower), int(column.upper)
     if cells.dtype.kind == "M":
         valid = ~np.isnat(cells)
-        return np.clip(_in_unit(np.where(valid, cells, np.zeros(1, dtype=cells.dtype)), column.type), low, high), valid
+        return np.clip(times.counted(np.where(valid, cells, np.zeros(1, cells.dtype)), column.type), low, high), valid
     read = times.days if column.type == "date" else times.microseconds
 
     def clamped(cell: Any) -> int | None:
@@ -277,15 +265,6 @@ def _times(cells: NDArray[Any], column: Column) -> Cells:
         return None if number is None else min(max(number, low), high)
 
     return _each(cells, clamped, np.int64)
-
-
-def _in_unit(moments: NDArray[Any], type: str) -> NDArray[np.int64]:
-    unit: Literal["D", "us"] = "D" if type == "date" else "us"
-    if np.datetime_data(moments.dtype)[0] not in ("us", "ns", "ps", "fs", "as"):
-        # A coarser unit reaches further than a finer one, and would wrap around there.
-        ends = [np.datetime64(end, unit).astype(moments.dtype) for end in times.least_and_most(type)]
-        moments = np.clip(moments, *ends)
-    return moments.astype(f"datetime64[{unit}]").astype(np.int64)
 
 
 def _coded(cells: NDArray[Any], column: Column) -> Cells:
@@ -361,10 +340,15 @@ def _keys(cells: NDArray[Any]) -> tuple[NDArray[np.int64], NDArray[np.bool_], ND
     if kind in "fc":  # long doubles whose labels are the same are the same key
         cells = cells.astype(np.float64 if kind == "f" else np.complex128, copy=False)
     valid = np.ones(len(cells), dtype=np.bool_)
-    if kind in "fcmM":
-        valid = ~(np.isnat(cells) if kind in "mM" else np.isnan(cells))
+    if kind == "M":
+        valid = times.in_calendar(cells)
+    elif kind in "fcm":
+        valid = ~(np.isnat(cells) if kind == "m" else np.isnan(cells))
     different, place = np.unique(cells, return_inverse=True)
-    return place.reshape(-1).astype(np.int64, copy=False), valid, different
+    place = place.reshape(-1).astype(np.int64, copy=False)
+    if kind in "US":
+        valid = np.fromiter((_text(cell) is not None for cell in different.tolist()), np.bool_, len(different))[place]
+    return place, valid, different
 
 
 def _each(cells: NDArray[Any], read: Callable[[Any], Any], dtype: type[Any]) -> Cells:
@@ -384,10 +368,15 @@ def _each(cells: NDArray[Any], read: Callable[[Any], Any], dtype: type[Any]) -> 
 
 
 def _text(cell: Any) -> str | None:
-    """Plain text of text or bytes; bytes that are not UTF-8 stay different from each other."""
+    """Plain text of text or bytes; None for other cells, and for what no UTF-8 can hold: no file, engine or ledger
+    could take it, and whether a release fails must not depend on a row."""
     if isinstance(cell, str):
-        return str.__str__(cell)
-    return bytes(cell).decode("utf-8", "surrogateescape") if isinstance(cell, _BYTES) else None
+        text = str.__str__(cell)
+        return text if text.isascii() or not _HALVES.search(text) else None
+    try:
+        return bytes(cell).decode() if isinstance(cell, _BYTES) else None
+    except UnicodeDecodeError:
+        return None
 
 
 def _number(cell: Any) -> Number | None:
@@ -475,7 +464,9 @@ def _token(cell: Any) -> Any:
     # Every NULL of every maker (nan, NaT, NA) differs from itself or refuses to say.
     if cell != cell:
         return None
-    return str(complex(cell) + 0) if isinstance(cell, complex | np.complexfloating) else str(cell)
+    if isinstance(cell, complex | np.complexfloating):
+        return str(complex(cell) + 0)
+    return times.written(cell) or _text(str(cell))
 
 
 def _plain(number: Number) -> int | float | str:
@@ -498,13 +489,21 @@ def _plain(number: Number) -> int | float | str:
     near = float(exact) if abs(exact) < 10**300 else math.inf
     if near == exact:
         return near
+    if (digits := _decimal(exact)) is not None:
+        return digits
     return str(exact) if exact.denominator.bit_length() < 4000 else f"number {hash(exact)}"
 
 
+def _decimal(exact: Fraction) -> str | None:
+    """All digits of a number that has finitely many, up to 400, as engines write decimals; None for others."""
+    places = max(exact.denominator.bit_length(), 1)
+    if places > 400 or 10**places % exact.denominator:
+        return None
+    sign, digits = "-" * (exact < 0), str(abs(exact.numerator) * (10**places // exact.denominator)).zfill(places + 1)
+    return f"{sign}{digits[:-places]}.{digits[-places:]}".rstrip("0")
+
+
 def _label(cell: Any) -> int | float | str:
-    """A label for a cell that numpy holds; a time that has no text is told by its number."""
-    try:
-        label: int | float | str = _token(cell)
-    except Exception:
-        label = f"{type(cell).__name__} {cell.view(np.int64)}"
+    """A label for a cell that numpy holds and that is a key."""
+    label: int | float | str = _token(cell)
     return label

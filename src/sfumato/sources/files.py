@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import codecs
 import contextlib
 import csv
 from collections.abc import Sequence
@@ -69,6 +70,13 @@ class Csv(Source):
     def file(self) -> str:
         return _file(self.path)
 
+    def codec(self) -> str:
+        """Python's name of the encoding: UTF-16 that does not say its order of bytes has the low one first."""
+        if self.encoding != "utf-16":
+            return self.encoding
+        with Path(self.path).open("rb") as start:
+            return "utf-16" if start.read(2) in (codecs.BOM_UTF16_LE, codecs.BOM_UTF16_BE) else "utf-16-le"
+
     def check(self, table: Table) -> None:
         no_arrays(table, "a CSV file")
         if lacking := [name for name in table.columns if self.columns and name not in self.columns]:
@@ -103,7 +111,7 @@ class Csv(Source):
     def first_row(self) -> list[str] | None:
         """The cells of the first row, for their number, or their names where it is a header; None where there is no
         row. A blank line is none, but for a header."""
-        encoding = "utf-8-sig" if self.encoding == "utf-8" else self.encoding
+        encoding = "utf-8-sig" if self.encoding == "utf-8" else self.codec()
         # Python decodes ahead of the first row: a bad byte in another one must not show here.
         with (
             contextlib.suppress(OSError, ValueError, csv.Error),
@@ -115,14 +123,14 @@ class Csv(Source):
         what = "header" if self.header else "first row"
         raise PlanError(f"the {what} of {Path(self.path).name!r} cannot be read as {self.encoding} CSV")
 
-    def scan(self, cells: list[str]) -> str:
-        """SQL that reads the cells of each row as text, under these names."""
+    def scan(self, cells: list[str], file: str) -> str:
+        """SQL that reads the cells of each row as text, under these names, from a file in UTF-8."""
         columns = ", ".join(f"{literal(name)}: 'VARCHAR'" for name in cells)
         # Two readers at once have to guess whether a line break is inside quotes, and a cell can make them guess wrong.
         return (
-            f"read_csv({literal(self.file())}, auto_detect = false, columns = {{{columns}}}, header = "
+            f"read_csv({literal(file)}, auto_detect = false, columns = {{{columns}}}, header = "
             f"{str(self.header).lower()}, delim = {literal(self.delimiter)}, quote = {literal(self.quote)}, "
-            f"escape = {literal(self.quote)}, nullstr = {literal(self.null)}, encoding = {literal(self.encoding)}, "
+            f"escape = {literal(self.quote)}, nullstr = {literal(self.null)}, encoding = 'utf-8', "
             f"compression = 'none', ignore_errors = true, null_padding = true, strict_mode = false, "
             f"parallel = {str(not self.quote).lower()})"
         )
@@ -132,7 +140,7 @@ class Csv(Source):
 class Parquet(Source):
     """One Parquet file, or several of the same columns: "visits/*.parquet". Statistics in the files give no bounds.
 
-    Text that is not UTF-8, which the format forbids, fails the release.
+    Cells that the format forbids (text that is not UTF-8, times of day beyond 24 hours) are NULL, and change no other.
     """
 
     path: str | Path

@@ -1,8 +1,9 @@
 """Tables in memory: Arrow tables, pandas and polars frames, columns by name.
 
-Columns that hold one plain type go to the engine as they are, uncopied. Lists and columns of Python objects are first
-read cell by cell with `sfumato.rows`: engines and Arrow infer one type for such a column, so that one cell would
-change, or break, how all others are read.
+Columns of plain numbers and texts go to the engine as they are, uncopied. All else (lists, Python objects, times, what
+Arrow packs) is first read with `sfumato.rows`: engines and Arrow infer one type for a column of objects, and fail on
+times that they cannot hold, so that one cell would change, or break, how all others are read. The type of the column
+decides, never its cells.
 """
 
 from __future__ import annotations
@@ -15,15 +16,16 @@ import numpy as np
 from numpy.typing import NDArray
 
 from .. import checks, tensors
+from ..cells import Raw, by_maker, plain_arrow, raw_column
 from ..errors import DataError, PlanError
-from ..rows import Rows, Series
+from ..rows import Rows
 from ..schema import Column, Table
 from ..units import Unit
 from .base import Source, needed
 from .examples import check_shapes
 
 _MAKERS = {"pyarrow": ("Table", "RecordBatch"), "pandas": ("DataFrame",), "polars": ("DataFrame",)}
-_PLAIN = "biufM"  # numpy kinds that the engine takes as they are
+_PLAIN = "biuf"  # numpy kinds that the engine takes as they are
 
 
 def is_frame(given: Any) -> bool:
@@ -72,50 +74,43 @@ class Frame(Source):
 
 def _column(column: Column, given: Any) -> Any:
     given = tensors.plain(given)
-    plain = _plain(given)
+    plain = _plain(column, given)
     return _cleaned(column, given) if plain is None else plain
 
 
-def _plain(given: Any) -> Any:
-    """An Arrow column, uncopied where its type allows; None where only reading cell by cell is safe. The type decides,
-    never the cells."""
+def _plain(column: Column, given: Any) -> Any:
+    """An Arrow column, uncopied where its type allows; None where only reading with `sfumato.rows` is safe."""
     arrow = needed("pyarrow")
-    if type(given).__module__.startswith("polars"):
-        given = None if str(given.dtype) == "Object" else given.to_arrow()
-    elif hasattr(given, "dtype") and not isinstance(given, np.ndarray):
-        given = _of_pandas(given)
+    given = by_maker(given)
     if isinstance(given, arrow.Array | arrow.ChunkedArray):
-        return None if _nested(given) else _proper(given)
-    if not isinstance(given, np.ndarray) or given.ndim != 1 or given.dtype.kind not in _PLAIN:
+        if arrow.types.is_run_end_encoded(given.type):
+            given = arrow.chunked_array([plain_arrow(chunk) for chunk in getattr(given, "chunks", [given])])
+        days = column.type in ("key", "date") and arrow.types.is_date32(given.type)
+        return _proper(given) if _is_text(given.type) else given if days or _is_number(given.type) else None
+    if isinstance(given, Raw) and given.places is None:
+        cells, mask = given.cells, given.hidden
+    elif isinstance(given, np.ndarray):
+        cells, mask = np.asarray(given), np.ma.getmaskarray(given) if np.ma.isMaskedArray(given) else None
+    else:
         return None
-    return _of_numpy(given)
+    return _of_numpy(cells, mask) if cells.ndim == 1 and cells.dtype.kind in _PLAIN else None
 
 
-def _of_pandas(given: Any) -> Any:
-    dtype = given.dtype
-    if isinstance(dtype, np.dtype):
-        return given.to_numpy()
-    kind = type(dtype).__name__
-    masked = kind.startswith(("Int", "UInt", "Float", "Boolean", "Arrow")) and kind.endswith("Dtype")
-    if masked or getattr(dtype, "storage", None) == "pyarrow":
-        return needed("pyarrow").array(given)
-    return None
-
-
-def _of_numpy(given: NDArray[Any]) -> Any:
-    arrow = needed("pyarrow")
-    mask = np.ma.getmaskarray(given) if isinstance(given, np.ma.MaskedArray) else None
-    cells = np.asarray(given)
+def _of_numpy(cells: NDArray[Any], mask: NDArray[np.bool_] | None) -> Any:
     if cells.dtype.kind == "f" and cells.dtype.itemsize not in (4, 8):
         cells = cells.astype(np.float64)
-    if cells.dtype.kind == "M" and np.datetime_data(cells.dtype) not in ((unit, 1) for unit in ("s", "ms", "us", "ns")):
-        return None
-    return arrow.array(cells.astype(cells.dtype.newbyteorder("="), copy=False), mask=mask, from_pandas=False)
+    return needed("pyarrow").array(
+        cells.astype(cells.dtype.newbyteorder("="), copy=False), mask=mask, from_pandas=False
+    )
 
 
-def _nested(given: Any) -> bool:
-    types, kind = needed("pyarrow").types, given.type
-    return bool(types.is_nested(kind) or types.is_union(kind) or (types.is_dictionary(kind) and not _is_text(kind)))
+def _is_number(kind: Any) -> bool:
+    types = needed("pyarrow").types
+    if types.is_decimal128(kind):
+        return bool(0 <= kind.scale <= kind.precision)
+    return bool(
+        types.is_integer(kind) or types.is_boolean(kind) or types.is_float32(kind) or types.is_float64(kind)
+    )  # fmt: skip
 
 
 def _is_text(kind: Any) -> bool:
@@ -126,42 +121,40 @@ def _is_text(kind: Any) -> bool:
 
 
 def _proper(given: Any) -> Any:
-    """Arrow text that is not UTF-8, which its makers need not check and the engine fails on, becomes NULL."""
-    if not _is_text(given.type):
-        return given
+    """Arrow text, in which cells that are not UTF-8 become NULL: its makers need not check them, and the engine fails
+    on them. The other cells are the same, whether there are such or not."""
     arrow = needed("pyarrow")
     try:
         given.validate(full=True)
         return given
     except Exception:  # its text may hold a cell
         pass
-    if arrow.types.is_dictionary(given.type):
-        given = given.cast(given.type.value_type)
-    cells = given.cast(arrow.binary_view() if arrow.types.is_string_view(given.type) else arrow.large_binary())
-    return arrow.array(map(_decoded, cells.to_pylist()), type=arrow.large_string())
+    raw = raw_column(given)
+    assert raw.places is not None and raw.hidden is not None
+    texts = arrow.array(map(_decoded, raw.cells.tolist()), type=arrow.large_string())
+    return texts.take(arrow.array(raw.places, mask=raw.hidden))
 
 
-def _decoded(cell: bytes | None) -> str | None:
+def _decoded(cell: bytes) -> str | None:
     try:
-        return None if cell is None else cell.decode()
+        return cell.decode()
     except UnicodeDecodeError:
         return None
 
 
 def _cleaned(column: Column, given: Any) -> Any:
-    """The slow way: each cell read as `sfumato.rows` reads it, then one type for all."""
+    """Each cell read as `sfumato.rows` reads it, then one type for all."""
     arrow = needed("pyarrow")
-    series = Rows.read(Table({"cells": column}), {"cells": _cells(given)}, Unit())["cells"]
-    hidden = ~series.valid
+    series = Rows.read(Table({"cells": column}), {"cells": given}, Unit())["cells"]
+    values, hidden = series.values, ~series.valid
     if column.type == "key":
-        return arrow.array(_key_texts(series), type=arrow.string())
+        assert series.keys is not None
+        codes = np.unique(values[series.valid])
+        labels, places = map(str, series.label(codes)), np.searchsorted(codes, values)
+        return arrow.array(labels, type=arrow.large_string()).take(arrow.array(places, mask=hidden))
     if column.type == "category":
-        known = np.fromiter(column.categories, dtype=object)
-        kind = {str: arrow.string(), int: arrow.int64(), bool: arrow.bool_()}[type(column.categories[0])]
-        values = known[series.values]
-        values[hidden] = None
-        return arrow.array(values, type=kind)
-    values = series.values
+        kind = {str: arrow.large_string(), int: arrow.int64(), bool: arrow.bool_()}[type(column.categories[0])]
+        return arrow.array(column.categories, type=kind).take(arrow.array(values, mask=hidden))
     if column.type == "flag":
         values = values.astype(np.bool_)
     elif column.type == "date":
@@ -169,24 +162,3 @@ def _cleaned(column: Column, given: Any) -> Any:
     elif column.type == "moment":
         return arrow.array(values, mask=hidden, type=arrow.int64()).cast(arrow.timestamp("us"))
     return arrow.array(values, mask=hidden, from_pandas=False)
-
-
-def _cells(given: Any) -> Any:
-    """What `sfumato.rows` reads: lists and records are no values to it, nor is anything that Arrow nests."""
-    arrow = needed("pyarrow")
-    if isinstance(given, arrow.Array | arrow.ChunkedArray) and not arrow.types.is_dictionary(given.type):
-        return np.full(len(given), None)
-    return given
-
-
-def _key_texts(series: Series) -> list[str | None]:
-    """Keys as text; one that is no UTF-8 text names nobody whom the engine could hold."""
-    assert series.keys is not None
-    labels = [_text(label) for label in series.label(np.arange(len(series.keys)))]
-    pairs = zip(series.values.tolist(), series.valid.tolist(), strict=True)
-    return [labels[code] if valid else None for code, valid in pairs]
-
-
-def _text(label: int | float | str) -> str | None:
-    text = str(label)
-    return None if any("\ud800" <= sign <= "\udfff" for sign in text) else text

@@ -34,6 +34,13 @@ _RANGES = {
     "HUGEINT": (-(2**127), 2**127 - 1),
 }
 _DATES = ("0001-01-01", "9999-12-31")
+_CLOCKS = {"TIME": ("00:00:00", "23:59:59.999999"), "TIME_NS": ("00:00:00", "23:59:59.999999999")}
+_SPANS = {
+    "TIMESTAMP": ("0001-01-01 00:00:00", "9999-12-31 23:59:59.999999"),
+    "TIMESTAMP_NS": ("1677-09-22 00:00:00", "2262-04-11 00:00:00"),
+    **_CLOCKS,
+}
+_NESTED = ("STRUCT", "MAP", "UNION", "LIST")
 _BLANKS = "' ' || chr(9) || chr(10) || chr(11) || chr(12) || chr(13)"
 
 
@@ -256,9 +263,10 @@ def _digits(cell: _Cell) -> str | None:
 
 
 def _key(cell: _Cell) -> Reading:
-    """An opaque value. Text stays as it is; numbers that 64 bits cannot hold and floats become text, whole ones digits
-    alone, so that 12.0 is '12'. The engine compares within one column, and joins of columns of different types are not
-    for this file to make: '12' here and 12 there are different keys to it."""
+    """An opaque value; lists and records are none. Text stays as it is; numbers that 64 bits cannot hold, floats and
+    moments become text, whole numbers digits alone, so that 12.0 is '12', and moments in UTC. The engine compares
+    within one column, and joins of columns of different types are not for this file to make: '12' here and 12 there are
+    different keys to it."""
     x = cell.x
     if cell.kind == "whole" and INT64[0] <= cell.span[0] and cell.span[1] <= INT64[1]:
         return Reading(cell.sql, x if cell.type == "BIGINT" else f"CAST({x} AS BIGINT)", "BIGINT")
@@ -275,6 +283,15 @@ def _key(cell: _Cell) -> Reading:
         return Reading(cell.sql, f"CASE WHEN {x} BETWEEN {low} AND {high} THEN {x} END", "DATE")
     if cell.kind in ("text", "flag"):
         return Reading(cell.sql, x, cell.type)
+    if cell.kind == "time" or cell.type in _CLOCKS:
+        # The engine shuts down where it is to write a moment that its calendar does not hold; and it tries to, if that
+        # is the least or largest of a column, as files tell it. After a sum it does not know which that is.
+        moment, exact = _moment(cell) if cell.kind == "time" else (cell.sql, cell.type)
+        low, high = (f"CAST({literal(end)} AS {exact})" for end in _SPANS[exact])
+        text = f"CAST({x} + INTERVAL 0 SECOND AS VARCHAR)" if exact == "TIMESTAMP" else f"CAST({x} AS VARCHAR)"
+        return Reading(moment, f"CASE WHEN {x} BETWEEN {low} AND {high} THEN {text} END", "VARCHAR")
+    if cell.type.endswith("]") or cell.type.startswith(_NESTED):
+        return _constant("VARCHAR", "NULL")
     return Reading(f"TRY_CAST({cell.sql} AS VARCHAR)", x, "VARCHAR")
 
 
@@ -284,7 +301,8 @@ def _time(column: Column, cell: _Cell) -> Reading:
     if cell.kind == "text":  # with a time zone it counts in UTC, which is the session's own
         sql = f"TRY_CAST(TRY_CAST({cell.sql} AS TIMESTAMPTZ) AS TIMESTAMP)"
     elif cell.kind == "time":
-        sql = cell.sql if cell.type in ("DATE", "TIMESTAMP") else f"TRY_CAST({cell.sql} AS TIMESTAMP)"
+        sql, exact = (cell.sql, cell.type) if cell.type == "DATE" else _moment(cell)
+        sql = f"TRY_CAST({sql} AS TIMESTAMP)" if exact == "TIMESTAMP_NS" else sql
     else:
         return _constant(type_, "NULL")
     if cell.type != type_ and not (type_ == "TIMESTAMP" and cell.kind == "text"):
@@ -293,6 +311,14 @@ def _time(column: Column, cell: _Cell) -> Reading:
         f"CAST({literal(times.shown(int(end), column.type))} AS {type_})" for end in (column.lower, column.upper)
     )
     return Reading(sql, _clamped(cell.x, low, high, cell.x, "NULL"), type_)
+
+
+def _moment(cell: _Cell) -> tuple[str, str]:
+    """A moment of any of the engine's types as one in UTC: of microseconds, or of nanoseconds where it has them."""
+    if cell.type in ("TIMESTAMP", "TIMESTAMP_NS"):
+        return cell.sql, cell.type
+    exact = "TIMESTAMP_NS" if cell.type.endswith("_NS") else "TIMESTAMP"  # nanoseconds with a zone cast to no other
+    return f"TRY_CAST({cell.sql} AS {exact})", exact
 
 
 def _constant(type_: str, value: str) -> Reading:

@@ -21,6 +21,7 @@ from .examples import Examples
 from .files import Csv, DuckDBTable, Parquet
 from .frames import Frame
 from .reading import enumeration, reading
+from .rewriting import in_utf_8, without_odd_cells
 from .spill import Spill
 from .statements import checked
 
@@ -114,10 +115,11 @@ class Session:
         try:
             self._do("SET TimeZone = 'UTC'; SET preserve_insertion_order = false")
             self._do("SET enable_progress_bar = false")  # in a notebook it is on, and counts rows and joins as they go
-            raw = _Raw(self._engine, tables)
-            types = {}
-            for number, (name, (table, _)) in enumerate(tables.items()):
-                types[name] = self._view(name, number, table, *raw.table(name))
+            self._raw = _Raw(self._engine, tables, spill.path)
+            types = {
+                name: self._view(name, number, table, *self._raw.table(name))
+                for number, (name, (table, _)) in enumerate(tables.items())
+            }
             self._do("SET lock_configuration = true")
         except BaseException:
             self.close()
@@ -137,7 +139,7 @@ class Session:
             x = f"x_{number}_{place}"
             read = reading(meaning, quoted(raw), physical, x)
             if read.known:
-                self._do(f"CREATE TYPE {enumeration(x)} AS ENUM ({', '.join(map(literal, read.known))})")
+                self._do(f"CREATE TYPE IF NOT EXISTS {enumeration(x)} AS ENUM ({', '.join(map(literal, read.known))})")
             cells.append(f"{read.cell} AS {x}")
             values.append(f"{read.value} AS {quoted(column)}")
             types[column] = read.type
@@ -149,7 +151,7 @@ class Session:
                 allowed = [each.lower() for each in allowed]
             listed = ", ".join(map(literal, allowed))
             view = f"SELECT * FROM ({view}) WHERE CAST({quoted(column)} AS VARCHAR) IN ({listed})"
-        self._do(f"CREATE TEMP VIEW {quoted(name)} AS {view}")
+        self._do(f"CREATE OR REPLACE TEMP VIEW {quoted(name)} AS {view}")
         return MappingProxyType(types)
 
     def run(self, tree: sqlglot.exp.Query) -> Any:
@@ -158,7 +160,20 @@ class Session:
         text = checked(tree, self.tables, self.dialect)
         with self._lock:
             bound = self._bound(text)
-            return guarded(lambda: self._timed(bound))
+            return guarded(lambda: self._read_to_the_end(text, bound))
+
+    def _read_to_the_end(self, text: str, bound: Any) -> Any:
+        """Where the engine fails on a cell of a Parquet file, the files are written anew without such cells, once; what
+        all other cells mean is the same (see rewriting.py)."""
+        engine = needed("duckdb")
+        try:
+            return self._timed(bound)
+        except (engine.InvalidInputException, engine.ConversionException):
+            if not (anew := self._raw.rewritten()):
+                raise
+        for number, name, table in anew:
+            self._view(name, number, table, *self._raw.table(name))
+        return self._timed(self._bound(text))
 
     def _bound(self, text: str) -> Any:
         """Names and types are looked up, no cell is read."""
@@ -201,20 +216,38 @@ class Session:
 class _Raw:
     """The tables as their sources hold them. Making it shuts the engine off from every other file."""
 
-    def __init__(self, engine: Any, tables: Mapping[str, tuple[Table, Source]]) -> None:
+    def __init__(self, engine: Any, tables: Mapping[str, tuple[Table, Source]], folder: Path) -> None:
         self._engine = engine
         self._tables = tables
         self._files: dict[str, list[str]] = {}
+        self._anew: dict[str, list[str]] = {}  # where files would be written anew, by table
         self._attached: dict[str, str] = {}
-        for name, (_, source) in tables.items():
+        for number, (name, (_, source)) in enumerate(tables.items()):
             if isinstance(source, Parquet):
                 self._files[name] = source.files()
+                self._anew[name] = [
+                    str(Path(folder, f"{number}_{place}.parquet")) for place in range(len(self._files[name]))
+                ]
             elif isinstance(source, Csv):
-                self._files[name] = [source.file()]
+                file = str(Path(folder, f"{number}.csv"))
+                self._files[name] = [guarded(partial(in_utf_8, source.file(), source.codec(), file))]
             elif isinstance(source, DuckDBTable):
                 self._attach(name, source.file())
-        allowed = ", ".join(literal(file) for files in self._files.values() for file in files)
+        allowed = ", ".join(
+            literal(file) for each in (self._files, self._anew) for files in each.values() for file in files
+        )
         engine.execute(f"SET allowed_paths = [{allowed}]; SET enable_external_access = false")
+
+    def rewritten(self) -> list[tuple[int, str, Table]]:
+        """Write the Parquet files anew, those that are not yet; which tables these are, by number and name."""
+        anew = []
+        for number, (name, (table, _)) in enumerate(self._tables.items()):
+            if targets := self._anew.pop(name, []):
+                for file, target in zip(self._files[name], targets, strict=True):
+                    without_odd_cells(file, list(table.columns), target)
+                self._files[name] = targets
+                anew.append((number, name, table))
+        return anew
 
     def _attach(self, name: str, file: str) -> None:
         if file in self._attached:
@@ -226,7 +259,7 @@ class _Raw:
         """What to select from, and for every column of the schema its name and engine type there."""
         table, source = self._tables[name]
         if isinstance(source, Csv):
-            return self._csv(table, source)
+            return self._csv(name, table, source)
         if isinstance(source, Frame):
             return self._frame(name, table, source)
         if isinstance(source, DuckDBTable):
@@ -242,11 +275,11 @@ class _Raw:
             raise PlanError(f"the files of table {name!r} do not have the same types in the schema's columns")
         return Parquet.scan(files), each[0]
 
-    @staticmethod
-    def _csv(table: Table, source: Csv) -> tuple[str, Mapping[str, tuple[str, str]]]:
+    def _csv(self, name: str, table: Table, source: Csv) -> tuple[str, Mapping[str, tuple[str, str]]]:
         count, places = source.places(table)
         cells = [f"c{place}" for place in range(count)]
-        return source.scan(cells), {column: (cells[place], "VARCHAR") for column, place in places.items()}
+        [file] = self._files[name]
+        return source.scan(cells, file), {column: (cells[place], "VARCHAR") for column, place in places.items()}
 
     def _frame(self, name: str, table: Table, source: Frame) -> tuple[str, Mapping[str, tuple[str, str]]]:
         cells = [f"c{place}" for place in range(len(table.columns))]

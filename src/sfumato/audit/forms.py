@@ -1,0 +1,202 @@
+"""Tables in every form that somebody may hold one in, with ordinary cells and awkward ones: what the law of reading is
+tried on.
+
+The law: every cell is read by itself, totally. Rows that are added or taken away change no other row's value, nor the
+label of its key, and no row decides whether a release ends. It is tried by reading ordinary rows with one awkward row
+beside them and without it, by the way of core plans (`Rows`) and by the engine.
+"""
+
+from __future__ import annotations
+
+import itertools
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from ..rows import Rows
+from ..schema import Column, Table, category, date, flag, key, moment, real, tensor, whole
+from ..sources import Csv, Examples, columns_of, connect, source
+from ..sources.base import needed
+from ..sources.files import ENCODINGS
+from ..units import Unit
+
+MEANINGS: dict[str, Column] = {
+    "real": real(-10, 100),
+    "whole": whole(-(2**63), 2**63 - 1),
+    "category": category(["12", "ab", "7"]),
+    "flag": flag(),
+    "key": key(),
+    "date": date("1990-01-01", "2030-12-31"),
+    "moment": moment("1990-01-01", "2030-12-31"),
+}
+"""A column of every type that a schema knows; each reads the same cells."""
+
+TABLE = Table({"n": whole(0, 10**6), **MEANINGS})
+IMAGES = Table({"n": whole(0, 10**6), "tensor": tensor((2,), -1, 9)})
+
+
+@dataclass(frozen=True)
+class Kind:
+    """One type of column: how it is made of raw cells, ordinary ones, and awkward ones.
+
+    form    how a table of such columns lies there; one of FORMS
+    table   the schema; its first column numbers the rows
+    """
+
+    name: str
+    form: str
+    column: Callable[[Sequence[Any]], Any]
+    ordinary: tuple[Any, ...]
+    awkward: tuple[Any, ...]
+    table: Table = TABLE
+
+    def stored(self, cells: Sequence[Any], numbers: Sequence[int], folder: Path) -> Any:
+        """A table of these cells, in each of its columns, as what a Private is given."""
+        made = self.column(list(cells))
+        columns = {name: made for name in self.table.columns if name != "n"}
+        return FORMS[self.form](columns, list(numbers), folder)
+
+    def neighbours(self, places: Sequence[str] = ("middle",)) -> Iterator[tuple[str, list[Any], list[int]]]:
+        """The ordinary rows with one awkward row beside them; which it is, its cells and the numbers of its rows."""
+        count = len(self.ordinary)
+        at = {"start": 0, "middle": count // 2, "end": count}
+        for (place, cell), where in itertools.product(enumerate(self.awkward), places):
+            cells, numbers = list(self.ordinary), list(range(count))
+            cells.insert(at[where], cell)
+            numbers.insert(at[where], count)
+            yield f"awkward cell {place} at the {where}", cells, numbers
+
+
+def read_as_rows(kind: Kind, given: Any, reads: Callable[..., Rows] = Rows.read) -> dict[int, tuple[Any, ...]]:
+    """What every column makes of each row, by the row's number: the way of core plans."""
+    rows = reads(kind.table, columns_of(kind.table, source(given)), Unit())
+    columns = [_values(rows, name) for name in kind.table.columns]
+    return {row[0]: row[1:] for row in zip(*columns, strict=True)}
+
+
+def changed_by(
+    kind: Kind, places: Sequence[str], folder: Path, reads: Callable[[Kind, Any], dict[int, tuple[Any, ...]]]
+) -> Iterator[str]:
+    """Which awkward rows change how an ordinary one is read, or whether any is; no word of what they hold."""
+    ordinary = range(len(kind.ordinary))
+    alone = reads(kind, kind.stored(kind.ordinary, ordinary, folder))
+    if set(alone) != set(ordinary):
+        yield f"{kind.name}: ordinary rows are lost"
+    for words, cells, numbers in kind.neighbours(places):
+        try:
+            given = kind.stored(cells, numbers, folder)
+        except Exception:  # a cell that this form cannot hold: nobody can give it
+            continue
+        try:
+            beside = reads(kind, given)
+        except BaseException as problem:  # polars' panics are no Exceptions
+            if isinstance(problem, KeyboardInterrupt | SystemExit):
+                raise
+            yield f"{kind.name}: {words} fails the reading"
+            continue
+        if any(repr(beside.get(number)) != repr(alone.get(number)) for number in ordinary):
+            yield f"{kind.name}: {words} changes how others are read"
+
+
+def _values(rows: Rows, name: str) -> list[Any]:
+    series = rows[name]
+    there = series.values[series.valid]
+    values = iter(there.tolist() if series.keys is None else series.label(there))
+    return [next(values) if valid else None for valid in series.valid.tolist()]
+
+
+def read_by_engine(kind: Kind, given: Any) -> dict[int, tuple[Any, ...]]:
+    """The same, as SQL sees it."""
+    exp = needed("sqlglot").exp
+    opened = connect({"data": (kind.table, source(given))}, threads=1)
+    try:
+        names = [exp.column(name, quoted=True) for name in kind.table.columns if name != "tensor"]
+        table = opened.run(exp.select(*names).from_(exp.to_table("data")))
+    finally:
+        opened.close()
+    return {row[0]: row[1:] for row in zip(*(column.to_pylist() for column in table.columns), strict=True)}
+
+
+def _in_arrow(columns: Mapping[str, Any], numbers: list[int], folder: Path) -> Any:
+    return needed("pyarrow").table({"n": numbers, **columns})
+
+
+def _in_parquet(columns: Mapping[str, Any], numbers: list[int], folder: Path) -> Any:
+    path = folder / "law.parquet"
+    needed("pyarrow.parquet").write_table(_in_arrow(columns, numbers, folder), path)
+    return path
+
+
+def _in_duckdb(columns: Mapping[str, Any], numbers: list[int], folder: Path) -> Any:
+    path = folder / "law.duckdb"
+    path.unlink(missing_ok=True)
+    opened = needed("duckdb").connect(str(path))
+    try:
+        opened.register("given", _in_arrow(columns, numbers, folder))
+        opened.execute("CREATE TABLE data AS SELECT * FROM given")
+    finally:
+        opened.close()
+    return path
+
+
+def _in_pandas(columns: Mapping[str, Any], numbers: list[int], folder: Path) -> Any:
+    return needed("pandas").DataFrame({"n": numbers, **columns})
+
+
+def _in_polars(columns: Mapping[str, Any], numbers: list[int], folder: Path) -> Any:
+    return needed("polars").DataFrame({"n": numbers, **columns})
+
+
+def _by_name(columns: Mapping[str, Any], numbers: list[int], folder: Path) -> Any:
+    return {"n": numbers, **columns}
+
+
+def _in_csv(encoding: str, quote: str) -> Callable[[Mapping[str, Any], list[int], Path], Any]:
+    plain = "utf-16-le" if encoding == "utf-16" else encoding
+
+    def write(columns: Mapping[str, Any], numbers: list[int], folder: Path) -> Any:
+        lines = [",".join(["n", *columns]).encode(plain)]
+        for place, number in enumerate(numbers):
+            cells = [str(number).encode(plain), *(column[place] for column in columns.values())]
+            lines.append(",".encode(plain).join(cells))
+        path = folder / "law.csv"
+        path.write_bytes("\n".encode(plain).join([*lines, b""]))
+        return Csv(path, encoding=encoding, quote=quote)
+
+    return write
+
+
+class _Records:
+    """A data set of map style."""
+
+    def __init__(self, columns: Mapping[str, Any], numbers: list[int]) -> None:
+        self._columns = {"n": numbers, **columns}
+
+    def __len__(self) -> int:
+        return len(self._columns["n"])
+
+    def __getitem__(self, place: int) -> dict[str, Any]:
+        return {name: _raised(cells[place]) for name, cells in self._columns.items()}
+
+
+def _raised(cell: Any) -> Any:
+    if isinstance(cell, Exception):  # a record that cannot be read
+        raise cell
+    return cell
+
+
+FORMS: dict[str, Callable[[Mapping[str, Any], list[int], Path], Any]] = {
+    "arrow": _in_arrow,
+    "polars": _in_polars,
+    "pandas": _in_pandas,
+    "columns": _by_name,
+    "examples": lambda columns, numbers, folder: Examples(_Records(columns, numbers)),
+    "parquet": _in_parquet,
+    "duckdb": _in_duckdb,
+    **{
+        f"csv {encoding}{' unquoted' * (not quote)}": _in_csv(encoding, quote)
+        for encoding in ENCODINGS
+        for quote in ('"', "")
+    },
+}
