@@ -148,7 +148,7 @@ def test_losses_that_mix_records_are_refused(name: str) -> None:
     """The plan's own loss was looked at; what a loop makes of it must be the same computation."""
     asks, model = house(), Line(3)
     with (
-        pytest.raises(PlanError, match="computed something else"),
+        pytest.raises(PlanError, match="mixes records"),
         asks.supervise(plan_for(model, data=asks.private, steps=4)) as run,
     ):
         for batch in run.batches():

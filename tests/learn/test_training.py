@@ -234,7 +234,7 @@ def test_a_failure_in_the_middle_tells_nothing() -> None:
     armed: list[bool] = []
 
     def failing(output: torch.Tensor, target: torch.Tensor) -> torch.Tensor:
-        if armed:
+        if armed and len(target) == 8:  # real records: fewer are looked at before
             raise ValueError(f"SECRET {given['y'][2]}")
         return output * target
 

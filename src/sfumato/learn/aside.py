@@ -12,6 +12,7 @@ from typing import Any, NamedTuple
 import torch
 
 from .. import checks
+from .modes import in_use
 
 
 class Progress(NamedTuple):
@@ -106,10 +107,8 @@ def measured(
 ) -> tuple[float, float | None]:
     """Mean loss and, for classes, accuracy on public data."""
     inputs, target = public
-    before = model.training
-    model.eval()
     total, right, seen = 0.0, 0, 0
-    with torch.no_grad():
+    with in_use(model), torch.no_grad():
         for start in range(0, len(target), 1024):
             part = slice(start, start + 1024)
             made = model(*[each[part] for each in inputs])
@@ -117,6 +116,5 @@ def measured(
             seen += loss(made, target[part]).numel()
             if target.dtype == torch.int64 and target.dim() == 1 and made.dim() == 2:
                 right += int((made.argmax(1) == target[part]).sum())
-    model.train(before)
     counted = target.dtype == torch.int64 and target.dim() == 1
     return total / max(seen, 1), right / max(len(target), 1) if counted else None

@@ -2,15 +2,16 @@
 is paid for, and says of every finding what it is, where, why it matters, and what to do.
 
 By type it refuses BatchNorm in every form, InstanceNorm with running statistics, wrapped or compiled models, and float
-types that clipping cannot bound. By trying it refuses records that reach each other, models that remember records, and
-gradients that are not those of plain autograd or count for more than the clip norm. Shared parameters and sparse
-embeddings are fine; gradients come as ordinary (dense) tensors.
+types that clipping cannot bound. By following every operation (owners/) it refuses records that meet or move inside the
+batch. By trying, with the weights as they are and in other states that training may lead to, it refuses records that
+reach each other, models that remember records, and gradients that are not those of plain autograd or count for more
+than the clip norm. Shared parameters and sparse embeddings are fine; gradients come as ordinary (dense) tensors.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterator
-from dataclasses import dataclass
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, replace
 
 import torch
 
@@ -81,7 +82,7 @@ def look(engine: Engine, *, clipping: Clipping) -> Findings:
     held = [(each, each.detach().clone()) for each in (*engine.model.parameters(), *engine.model.buffers())]
     try:
         trial = Trial(engine)
-        for test in (_rewrites, _repeats, _remembers, _apart, _shares):
+        for test in (_rewrites, _repeats, _remembers, _apart, _shares, _elsewhere):
             found += test(trial, clipping)
             if any(each.refused for each in found):
                 break
@@ -167,9 +168,19 @@ def _remembers(trial: Trial, clipping: Clipping) -> Iterator[Finding]:
             )
 
 
-def _apart(trial: Trial, clipping: Clipping) -> Iterator[Finding]:
+def _elsewhere(trial: Trial, clipping: Clipping) -> Iterator[Finding]:
+    """The same with other weights: a gate, a router or an adapter that begins at 0 hides what is behind it."""
+    for state, weights in probing.states(trial, clipping):
+        with weights:
+            for finding in (*_remembers(trial, clipping), *_apart(trial, clipping, range(1))):
+                if finding.refused:
+                    yield replace(finding, what=f"{finding.what}, with weights {state}")
+                    return
+
+
+def _apart(trial: Trial, clipping: Clipping, units: Sequence[int] = range(UNITS)) -> Iterator[Finding]:
     """No record may move another one's loss, norm or clipped gradient."""
-    way, far = probing.reach(trial)
+    way, far = probing.reach(trial, units)
     if way == "target" and far > _CLOSE:
         yield Finding(
             what="a record's loss moves with the target of another record",
@@ -196,7 +207,7 @@ def _apart(trial: Trial, clipping: Clipping) -> Iterator[Finding]:
             fix="Nothing to do; torch.use_deterministic_algorithms(True) may help",
             refused=False,
         )
-    for unit in range(UNITS):
+    for unit in units:
         rest = [each for each in range(UNITS) if each != unit]
         base, sizes = trial.part(rest, clipping=clipping)
         for inputs, ordinary in trial.changed_inputs(unit):

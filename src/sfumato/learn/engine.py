@@ -104,16 +104,13 @@ class Engine:
     def survey(self, records: int) -> Survey:
         """Where parameters are used in a batch of so many records: worked out once, on a few made-up ones."""
         if self._surveyed is None:
-            few = 1 if records == 1 else FEW
-            inputs, target = self.tiled(few)
+            inputs, target = self.tiled(FEW)
             with recurrent.recorded(self.model):
                 known = survey(self.followed, inputs, target, self.parameters, self._each)
             with recurrent.recorded(self.model) as calls:
                 losses = self.followed(inputs, target)
             known = replace(known, trace=self._watch.trace)
             known = replace(known, whole=self._pass(losses, None, calls, replace(known, whole=True)).general)
-            if records == 1:
-                return known
             self._surveyed = known
         return self._surveyed if records == self._surveyed.records else self._surveyed.scaled(records)
 

@@ -21,6 +21,7 @@ from ..errors import PlanError
 from ..plan import Run
 from ..rows import Rows
 from . import recurrent
+from .owners import Watch
 from .stepping import Batch, Part, Stepper, applied
 
 if TYPE_CHECKING:
@@ -30,8 +31,8 @@ if TYPE_CHECKING:
 class LoopBatch:
     """One step's batch: iterate over its parts, and call `backward` once for each."""
 
-    def __init__(self, stepper: Stepper, calls: Any) -> None:
-        self._stepper, self._calls = stepper, calls
+    def __init__(self, stepper: Stepper, calls: Any, watch: Watch) -> None:
+        self._stepper, self._calls, self._watch = stepper, calls, watch
         self._batch: Batch = stepper.batch()
         self._part: Part | None = None
         self._open = True
@@ -41,6 +42,7 @@ class LoopBatch:
             if self._part is not None:
                 raise PlanError("a part of this batch was given out and never came back: call batch.backward(losses)")
             self._part = part
+            self._watch.open((*part.inputs, part.target), len(part.present))
             yield (*part.inputs, part.target)
         if self._part is not None or self._batch.left:
             raise PlanError("a part of this batch was given out and never came back: call batch.backward(losses)")
@@ -53,6 +55,8 @@ class LoopBatch:
         losses = losses.flatten(1).mean(1) if losses.dim() > 1 else losses
         if losses.dim() != 1 or len(losses) != len(part.target):
             raise PlanError("backward takes one loss for each record: use reduction='none'")
+        self._watch.close()
+        self._watch.settle(losses)
         done = self._stepper.engine.backward_from(losses, part.weights, self._calls.taken())
         self._batch.add(done, part.present)
         self._part = None
@@ -70,8 +74,11 @@ class Loop:
     """What `curator.supervise(plan)` gives for a training plan."""
 
     def __init__(self, plan: SGD, rows: Rows, run: Run) -> None:
+        if plan.micro == 1:
+            raise PlanError("micro is 1, and a loop of your own needs at least 2: one record alone makes another graph")
         self._plan, self._run = plan, run
         self._stepper: Stepper | None = Stepper(plan, rows, run.noise, plan.model.given)
+        self._watch = Watch(strict=False)
 
     @property
     def left(self) -> int:
@@ -103,7 +110,7 @@ class Loop:
                 block = min(self._plan.block, self._run.left)
                 self._run.draw(block)
                 for _ in range(block):
-                    batch = LoopBatch(stepper, calls)
+                    batch = LoopBatch(stepper, calls, self._watch)
                     yield batch
                     if not batch.whole:
                         raise PlanError("a batch was given out and not summed: iterate over it, and call backward")
@@ -112,6 +119,7 @@ class Loop:
 
     def close(self) -> None:
         """Let go of the data."""
+        self._watch.close()
         if self._stepper is not None:
             self._stepper.close()
             self._stepper = None

@@ -22,6 +22,8 @@ from ..schema import Column
 from .features import Features, Target
 from .front import Described, described
 from .live import Model
+from .modes import in_use
+from .owners import Watch
 
 _SEATS = 64
 
@@ -61,7 +63,7 @@ class Judgements(CellCounts):
         valid = self.target.readable(rows)
         for each in self.inputs:
             valid = valid & each.readable(rows)
-        right = judged(self.model.loaded_as_is(), inputs, told)
+        right = judged(self.model.loaded_as_is(), inputs, told, Watch())
         return np.where(right, 0, 1).astype(np.int64), valid
 
     def finish(self, noisy: Floats) -> Any:
@@ -78,8 +80,10 @@ def _share(right: float, wrong: float) -> float:
     return min(max(right / (right + wrong), 0.0), 1.0) if right + wrong > 0 else 0.0
 
 
-def judged(model: torch.nn.Module, inputs: tuple[torch.Tensor, ...], target: torch.Tensor) -> NDArray[np.bool_]:
-    """Which records the model tells right."""
+def judged(
+    model: torch.nn.Module, inputs: tuple[torch.Tensor, ...], target: torch.Tensor, watch: Watch | None = None
+) -> NDArray[np.bool_]:
+    """Which records the model tells right; under a watch, it must tell so of each from that record alone."""
     count = len(target)
     if not count:
         return np.zeros(0, dtype=np.bool_)
@@ -93,7 +97,13 @@ def judged(model: torch.nn.Module, inputs: tuple[torch.Tensor, ...], target: tor
             index = np.zeros(_SEATS, dtype=np.int64)
             index[seats[members]] = members
             chosen = torch.from_numpy(index)
-            said = model(*[each[chosen] for each in inputs])
+            seated = [each[chosen] for each in inputs]
+            if watch is None:
+                said = model(*seated)
+            else:
+                with watch.over(seated, _SEATS):
+                    said = model(*seated)
+                watch.settle(said)
             told = said.argmax(1) if said.dim() == 2 and said.shape[1] > 1 else (said.reshape(_SEATS) > 0).long()
             right[members] = (told == target[chosen]).numpy()[seats[members]]
     return right
@@ -146,9 +156,8 @@ def by_group(
     names = np.asarray(groups)
     if len(names) != len(target):
         raise ArgumentError("groups are not allowed: give one name for each record of the target.")
-    before = model.training
-    right = judged(model.eval(), given, target)
-    model.train(before)
+    with in_use(model):
+        right = judged(model, given, target)
     found = {}
     for name in np.unique(names):
         mine = right[names == name]

@@ -8,7 +8,7 @@ to the last bit.
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
-from contextlib import contextmanager
+from contextlib import AbstractContextManager, contextmanager
 from typing import Any
 
 import torch
@@ -17,9 +17,10 @@ from ..errors import SfumatoError
 from . import chance
 from .clipping import Clipping
 from .engine import Engine
-from .survey import Tensors
+from .survey import Tensors, shaken
 
 UNITS = 3
+_STEPS = 3
 _SEED = 11
 
 
@@ -132,11 +133,32 @@ def apart(one: torch.Tensor, two: torch.Tensor) -> float:
     return away if away == away else float("inf")
 
 
-def reach(trial: Trial) -> tuple[str, float]:
+def states(trial: Trial, clipping: Clipping) -> Iterator[tuple[str, AbstractContextManager[None]]]:
+    """Weights that training may lead to: shaken a little and a lot, many times as large, and after a few steps on the
+    made-up records. Each is in words, and to be entered; the weights are back afterwards."""
+    parameters = trial.engine.parameters
+    for words, strength in (("shaken a little", 0.1), ("shaken", 1.0), ("shaken hard", 10.0)):
+        yield words, shaken(parameters, strength)
+    yield "after a few steps", _stepped(trial, clipping)
+
+
+@contextmanager
+def _stepped(trial: Trial, clipping: Clipping) -> Iterator[None]:
+    parameters = trial.engine.parameters
+    with shaken(parameters, 0.0):  # puts them back
+        for _ in range(_STEPS):
+            sums, _ = trial.part(range(UNITS), clipping=clipping)
+            with torch.no_grad():
+                for parameter, total in zip(parameters, sums, strict=True):
+                    parameter.sub_(total.to(parameter.dtype))
+        yield
+
+
+def reach(trial: Trial, units: Sequence[int] = range(UNITS)) -> tuple[str, float]:
     """By way of what one unit moves the losses of others ("inputs", "target", or "" for not at all), and how far."""
     base = trial.losses()
     far: tuple[str, float] = ("", 0.0)
-    for unit in range(UNITS):
+    for unit in units:
         rest = trial.others(unit)
         for inputs, ordinary in trial.changed_inputs(unit):
             try:

@@ -17,6 +17,7 @@ from .chance import fast, normal
 from .clipping import Adaptive
 from .datasets import Encoded
 from .engine import Pass
+from .modes import Buffers
 from .sampling import FREE, Slots, packed
 from .whole import whole_sums
 
@@ -47,6 +48,7 @@ class Stepper:
         self.signal: float | None = None
         self._noise = noise
         self._data: Encoded | None = Encoded(rows, plan.arguments, plan.target)
+        self.buffers = Buffers(model)
         self.engine.survey(plan.micro)  # now: it moves the parameters for a moment, which no open graph would survive
         self._members = members(rows, plan.per_unit, noise)
         if rehearsal and len(self._members):  # made-up units are as many as the public number says
@@ -61,6 +63,7 @@ class Stepper:
         if self._beside is not None:
             self._beside.close()
         self._data = None
+        self.buffers.restore()
 
     # a batch
 
@@ -147,8 +150,10 @@ class Batch:
         self.left -= 1
 
     def released(self) -> list[torch.Tensor]:
-        """Noise, once; then the division by the expected batch."""
+        """Noise, once; then the division by the expected batch. Nothing else of the records leaves: buffers are those
+        from before."""
         stepper, plan = self._stepper, self._stepper.plan
+        stepper.buffers.check()
         blur, divisor = plan.blur, plan.divisor
         deviation = blur.deviation(self._norm)
         if plan.noise == "exact":

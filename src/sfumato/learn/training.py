@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import copy
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -34,8 +35,12 @@ class _Course:
         self.done = 0
         self.norm = float(plan.clip.norm)
         self.unclipped: list[float] = []
+        named = self.model.named_parameters(remove_duplicate=False)
+        self._learnt = {name for name, each in named if each.requires_grad}
+        state = self.model.state_dict()
+        self._fixed = copy.deepcopy({name: each for name, each in state.items() if name not in self._learnt})
         decay = plan.average
-        self.average = None if decay is None else {name: each.clone() for name, each in self.model.state_dict().items()}
+        self.average = None if decay is None else {name: each.clone() for name, each in self.weights().items()}
 
     def update(self, gradients: list[torch.Tensor]) -> None:
         applied(self.parameters, gradients)
@@ -46,16 +51,21 @@ class _Course:
         self.done += 1
         if self.average is not None:
             keep = min(float(self.plan.average), self.done / (self.done + 9))  # early steps are forgotten sooner
-            for name, each in self.model.state_dict().items():
-                if each.is_floating_point():
+            for name, each in self.weights().items():
+                if name in self._learnt:
                     self.average[name].mul_(keep).add_(each, alpha=1 - keep)
+
+    def weights(self) -> dict[str, Any]:
+        """What leaves: the parameters that noisy gradients moved. All else (buffers, frozen weights) is as it came."""
+        state = self.model.state_dict()
+        return {name: state[name] if name in self._learnt else self._fixed[name] for name in state}
 
     def state(self) -> dict[str, Any]:
         return {
             "done": self.done,
             "norm": self.norm,
             "unclipped": self.unclipped,
-            "model": self.model.state_dict(),
+            "model": self.weights(),
             "optimiser": self.optimiser.state_dict(),
             "schedule": None if self.schedule is None else self.schedule.state_dict(),
             "average": self.average,
@@ -70,7 +80,7 @@ class _Course:
         self.average = state["average"]
 
     def raw(self) -> dict[str, Any]:
-        state = self.model.state_dict() if self.average is None else self.average
+        state = self.weights() if self.average is None else self.average
         plain = {name: (each.float() if each.dtype == torch.bfloat16 else each) for name, each in state.items()}
         weights = {name: each.detach().contiguous().numpy() for name, each in plain.items()}
         return {"state": weights, "steps": self.done, "norm": self.norm, "unclipped": self.unclipped}
@@ -105,7 +115,6 @@ def train(plan: SGD, rows: Rows, run: Run) -> dict[str, Any]:
 
 def _steps(plan: SGD, course: _Course, stepper: Stepper, run: Run, path: Path | None, receipt: str) -> None:
     stepper.norm = course.norm
-    course.model.train(plan.model.given.training)
     watch, seen, last = Watch(), list[Progress](), plan.steps
     while run.left:
         block = min(plan.block, run.left, *([_REHEARSED - course.done] if run.rehearsal else []))

@@ -9,7 +9,7 @@ from typing import Any
 import torch
 
 from ..layout import Layout
-from .memory import Memory, Mixed, Owner
+from .memory import Memory, Mixed, Owner, address
 
 
 @cache
@@ -35,41 +35,44 @@ def writes(func: Any) -> tuple[str, ...]:
 
 
 class Call:
-    """An operation of torch with what it is called on. `outputs` are there once it ran."""
+    """An operation of torch with what it is called on. `outputs` are there once it ran.
 
-    __slots__ = ("arguments", "func", "memory", "name", "outputs", "owners", "tensors")
+    all     every tensor that comes in, with its owner
+    blocks  the addresses of their memory
+    owners  the same by the names of arguments; a list where the argument is one
+    """
+
+    __slots__ = ("all", "arguments", "blocks", "func", "memory", "outputs", "owners", "touched")
 
     def __init__(self, func: Any, args: Sequence[Any], kwargs: dict[str, Any], memory: Memory) -> None:
         names, defaults = _signature(func)
-        self.func, self.name, self.memory = func, name_of(func), memory
+        self.func, self.memory = func, memory
         self.arguments = {**defaults, **dict(zip(names, args, strict=False)), **kwargs}
-        self.tensors: list[torch.Tensor] = []
+        self.all: list[tuple[torch.Tensor, Owner]] = []
+        self.blocks: set[int] = set()
         self.owners: dict[str, Any] = {}
-        for name in names:
-            value = self.arguments[name]
-            if isinstance(value, torch.Tensor):
-                self.tensors.append(value)
-                self.owners[name] = memory.owner(value)
-            elif isinstance(value, list | tuple) and any(isinstance(each, torch.Tensor) for each in value):
-                self.tensors += [each for each in value if isinstance(each, torch.Tensor)]
-                self.owners[name] = [None if each is None else memory.owner(each) for each in value]
+        self.touched = False  # is anything in it of records?
         self.outputs: list[torch.Tensor] = []
+        for name, value in self.arguments.items():
+            if isinstance(value, torch.Tensor):
+                self.owners[name] = self._met(value)
+            elif isinstance(value, list | tuple) and any(isinstance(each, torch.Tensor) for each in value):
+                self.owners[name] = [None if each is None else self._met(each) for each in value]
+
+    def _met(self, tensor: torch.Tensor) -> Owner:
+        place = address(tensor)
+        owner = self.memory.owner_at(place, tensor)
+        self.blocks.add(place)
+        self.all.append((tensor, owner))
+        self.touched = self.touched or owner is not None
+        return owner
+
+    @property
+    def name(self) -> str:
+        return name_of(self.func)
 
     def __getitem__(self, name: str) -> Any:
         return self.arguments[name]
-
-    @property
-    def all(self) -> list[tuple[torch.Tensor, Owner]]:
-        """Every tensor that comes in, with its owner."""
-        flat: list[Owner] = []
-        for owner in self.owners.values():
-            flat += owner if isinstance(owner, list) else [owner]
-        present = [
-            each
-            for name in self.owners
-            for each in (self[name] if isinstance(self[name], list | tuple) else [self[name]])
-        ]
-        return [(tensor, owner) for tensor, owner in zip(present, flat, strict=True) if tensor is not None]
 
     @property
     def owned(self) -> list[tuple[torch.Tensor, Layout]]:

@@ -17,7 +17,7 @@ import torch
 from ..layout import Layout
 from . import indexing
 from .call import Call, name_of
-from .memory import Mixed, Owner
+from .memory import Owner
 
 Effect = Callable[[Call], Owner | tuple[Owner, ...]]
 
@@ -26,10 +26,7 @@ def pointwise(call: Call) -> Owner:
     """Number by number, shapes broadcast: dimensions are counted from the last one."""
     output = call.outputs[0]
     return call.agreed(
-        *(
-            call.carried(tensor, owner, output, output.dim() - tensor.dim() + owner.dim)
-            for tensor, owner in call.owned
-        )
+        *(call.carried(tensor, owner, output, output.dim() - tensor.dim() + owner.dim) for tensor, owner in call.owned)
     )
 
 
@@ -64,7 +61,7 @@ def reduced(call: Call) -> Owner:
 
 
 def along(call: Call) -> Owner:
-    """Within each line along some dimensions: sort, softmax, cumsum, gather, scatter. Everything else stays in place."""
+    """Within each line along some dimensions: sort, softmax, cumsum, gather, scatter. All else stays in place."""
     rank = call.outputs[0].dim()
     dims = _dims(call, rank)
     owners = []
@@ -79,7 +76,7 @@ def leading(spaces: int) -> Effect:
     """On the last dimensions, so many; the ones before, broadcast, are worked on one by one."""
 
     def effect(call: Call) -> tuple[Owner, ...]:
-        rank = max(tensor.dim() for tensor in call.tensors) - spaces
+        rank = max(tensor.dim() for tensor, _ in call.all) - spaces
         made: list[Owner] = []
         for output in call.outputs:
             owners = [
@@ -206,7 +203,11 @@ def batch_norm(call: Call) -> tuple[Owner, ...]:
         return (call.mixing, *others)
     if not call.arguments.get("training", "no_training" not in call.name):
         return (call.carried(source, owner, output, owner.dim), *others)
-    if owner.dim != 1 or call.arguments.get("running_mean") is not None:
+    running = [call.arguments.get(name) for name in ("running_mean", "running_var")]
+    for statistic in running:
+        if statistic is not None:  # written without a word in the signature
+            call.memory.written(statistic, call.mixing)
+    if owner.dim != 1 or any(statistic is not None for statistic in running):
         return (call.mixing, *others)
     return (call.carried(source, owner, output, 1), *others)
 
@@ -253,8 +254,8 @@ def bucketed(call: Call) -> Owner:
 _POINTWISE = (
     "_to_copy _prelu_kernel masked_fill triu tril dropout native_dropout _fused_dropout rrelu_with_noise bernoulli "
     "log_sigmoid_forward resolve_conj resolve_neg alias complex polar _conj_physical clone lerp where addcmul "
-    "addcdiv fill nan_to_num normal logit hardswish hardswish_backward elu_backward leaky_relu_backward hardtanh_backward "
-    "softplus_backward mish_backward hardsigmoid_backward special_ndtr floor_divide"
+    "addcdiv fill nan_to_num normal logit hardswish hardswish_backward elu_backward leaky_relu_backward "
+    "hardtanh_backward softplus_backward mish_backward hardsigmoid_backward special_ndtr floor_divide"
 )
 _NOBODYS = (
     "zeros_like ones_like empty_like full_like rand_like randn_like randint_like new_zeros new_ones new_empty new_full "
@@ -281,6 +282,8 @@ _MATRICES = (
     "linalg_inv_ex linalg_cholesky_ex linalg_qr _linalg_svd _linalg_eigh _linalg_det _linalg_slogdet linalg_matrix_exp "
     "linalg_lu_factor_ex _linalg_solve_ex linalg_solve_triangular cholesky_inverse linalg_eig"
 )
+_REDUCIBLE = "mse_loss smooth_l1_loss huber_loss binary_cross_entropy soft_margin_loss"
+_LOSSES = "nll_loss_forward nll_loss2d_forward multi_margin_loss multilabel_margin_loss_forward"
 EFFECTS: dict[str, Effect] = {
     **dict.fromkeys(_POINTWISE.split(), pointwise),
     **dict.fromkeys(_NOBODYS.split(), nobodys),
@@ -288,9 +291,8 @@ EFFECTS: dict[str, Effect] = {
     **dict.fromkeys(_ALONG.split(), along),
     **{name: leading(int(re.findall(r"(\d)d", name)[-1])) for name in _SPATIAL.split()},
     **dict.fromkeys(_MATRICES.split(), leading(2)),
-    **dict.fromkeys(("mse_loss", "smooth_l1_loss", "huber_loss", "binary_cross_entropy", "soft_margin_loss"), unreduced),
-    **dict.fromkeys(("nll_loss_forward", "nll_loss2d_forward"), first("self", "target", none="reduction")),
-    **dict.fromkeys(("multi_margin_loss", "multilabel_margin_loss_forward"), first("self", "target", none="reduction")),
+    **dict.fromkeys(_REDUCIBLE.split(), unreduced),
+    **dict.fromkeys(_LOSSES.split(), first("self", "target", none="reduction")),
     **dict.fromkeys(("native_layer_norm", "_fused_rms_norm"), layer_norm),
     **dict.fromkeys(
         ("native_batch_norm", "_native_batch_norm_legit", "_native_batch_norm_legit_no_training"), batch_norm

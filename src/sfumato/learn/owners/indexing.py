@@ -50,13 +50,19 @@ def _indices(call: Call) -> list[torch.Tensor | None]:
     ]  # fmt: skip
 
 
+def _shape(indices: list[torch.Tensor | None]) -> tuple[int, ...]:
+    """Of the indices, broadcast together."""
+    there = [index for index in indices if index is not None]
+    return tuple(torch.broadcast_tensors(*there)[0].shape)  # type: ignore[no-untyped-call]
+
+
 def _led(call: Call, owner: Owner) -> Owner:
     """How records lie in x[i, j, ...], if they lie like this in x; Mixed where they could move."""
     source, indices = call["self"], _indices(call)
     places = [dim for dim, index in enumerate(indices) if index is not None]
     if any(index is not None and index.dtype in (torch.bool, torch.uint8) for index in indices):
         return call.mixing
-    shape = torch.broadcast_shapes(*(indices[dim].shape for dim in places))  # type: ignore[union-attr]
+    shape = _shape(indices)
     adjacent = places == list(range(places[0], places[-1] + 1))
     start = places[0] if adjacent else 0  # where the dimensions of the indices come
     mine: list[Owner] = []
@@ -106,8 +112,8 @@ def put(call: Call) -> Owner:
         read = _led(call, layout)
         if not isinstance(read, Layout):
             continue
-        places = [index for index in _indices(call) if index is not None]
-        rank = len(torch.broadcast_shapes(*(index.shape for index in places))) + target.dim() - len(places)
+        there = _indices(call)
+        rank = len(_shape(there)) + target.dim() - sum(index is not None for index in there)
         if given is None or Layout(given.dim + rank - values.dim(), given.before) == read:
             return layout
     return call.mixing
@@ -139,8 +145,7 @@ def bags(call: Call) -> tuple[Owner, ...]:
 
 def second(call: Call) -> tuple[Owner, ...]:
     """A recurrent layer, time first: records along dimension 1 of all that it is given and makes."""
-    for _, owner in call.owned:
-        if owner.dim != 1:
-            return tuple(call.mixing for _ in call.outputs)
     owner = call.agreed(*(mine for _, mine in call.owned))
+    if not isinstance(owner, Layout) or owner.dim != 1:
+        return tuple(call.mixing for _ in call.outputs)
     return tuple(owner if output.dim() > 2 else call.mixing for output in call.outputs)

@@ -15,6 +15,7 @@ from functools import lru_cache
 import torch
 from torch.multiprocessing.reductions import StorageWeakRef
 
+from ...errors import PlanError
 from ..layout import Layout
 
 
@@ -34,12 +35,16 @@ _PIECES = Mixed("a slice along the records")
 class _Block:
     """One block of memory that was made, or written to, in this pass."""
 
-    __slots__ = ("alive", "base", "owner")
+    __slots__ = ("_alive", "base", "owner")
 
     def __init__(self, storage: torch.UntypedStorage, owner: int | Mixed | None, base: int = 0) -> None:
-        self.alive = StorageWeakRef(storage)  # while this is here, no other block gets the same address
+        self._alive = StorageWeakRef(storage)  # type: ignore[no-untyped-call]  # the address is ours while this is here
         self.owner = owner
         self.base = base  # where the first record begins
+
+    @property
+    def is_alive(self) -> bool:
+        return not self._alive.expired()  # type: ignore[no-untyped-call]
 
 
 class Memory:
@@ -53,17 +58,15 @@ class Memory:
         """A new pass, over these tensors of so many records, one after the other. What is left of an earlier pass
         belongs to no record of this one."""
         self.records = records
-        kept = {
-            place: block for place, block in self._blocks.items() if block.owner is not None and not block.alive.expired()
-        }
-        for block in kept.values():
+        left = {place: block for place, block in self._blocks.items() if block.owner is not None and block.is_alive}
+        for block in left.values():
             block.owner = EARLIER
-        self._blocks = kept
+        self._blocks = left
         begun = set[int]()
         for tensor in owned:
             place = address(tensor)
             if place not in begun:
-                base = tensor.storage_offset() * tensor.element_size()
+                base = int(tensor.storage_offset()) * tensor.element_size()
                 self._blocks[place] = block = _Block(tensor.untyped_storage(), None, base)
                 block.owner = self._stride(block, tensor, Layout(0))
             elif self.owner(tensor) != Layout(0):
@@ -72,9 +75,15 @@ class Memory:
 
     def owner(self, tensor: torch.Tensor) -> Owner:
         """How records lie in a tensor."""
-        block = self._blocks.get(address(tensor))
-        if block is None or block.owner is None or isinstance(block.owner, Mixed):
-            return None if block is None else block.owner
+        return self.owner_at(address(tensor), tensor)
+
+    def owner_at(self, place: int, tensor: torch.Tensor) -> Owner:
+        """The same, where the address is known."""
+        block = self._blocks.get(place)
+        if block is None or block.owner is None:
+            return None
+        if isinstance(block.owner, Mixed):
+            return block.owner
         return self._lies(block, block.owner, tensor)
 
     def made(self, tensor: torch.Tensor, owner: Owner) -> None:
@@ -100,7 +109,7 @@ class Memory:
 
     def _lies(self, block: _Block, stride: int, tensor: torch.Tensor) -> Owner:
         size = tensor.element_size()
-        offset = tensor.storage_offset() * size - block.base
+        offset = int(tensor.storage_offset()) * size - block.base
         return lies(stride, self.records, offset, tuple(tensor.shape), tensor.stride(), size)
 
     def _stride(self, block: _Block, tensor: torch.Tensor, owner: Layout | Mixed) -> int | Mixed:
@@ -119,14 +128,17 @@ class Memory:
 
 def address(tensor: torch.Tensor) -> int:
     """Of the block that the tensor is a view of."""
-    place: int = tensor.untyped_storage()._cdata
+    try:
+        place: int = tensor.untyped_storage()._cdata
+    except (NotImplementedError, RuntimeError):
+        raise PlanError(
+            f"a tensor of layout {tensor.layout} cannot be followed to its records: use ordinary (dense) tensors"
+        ) from None
     return place
 
 
 @lru_cache(maxsize=2**14)
-def lies(
-    stride: int, records: int, offset: int, shape: tuple[int, ...], strides: tuple[int, ...], size: int
-) -> Owner:
+def lies(stride: int, records: int, offset: int, shape: tuple[int, ...], strides: tuple[int, ...], size: int) -> Owner:
     """How records lie in a view of a block, offset and strides of the block in bytes.
 
     All steps of the view but those along one dimension must stay with the record that they begin at: steps of whole

@@ -20,6 +20,7 @@ torch (to be printed), and nothing follows them.
 
 from __future__ import annotations
 
+import threading
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from typing import Any
@@ -37,7 +38,15 @@ from .memory import EARLIER, Memory, Mixed, Owner, address
 Trace = list[tuple[Any, tuple[Owner, ...]]]
 """The operations on numbers of records, and how records lie in what they made."""
 
-_OPEN: list[Watch] = []
+
+class _Open(threading.local):
+    """The watches of this thread that are open, the last one inside of the others: torch's modes are a thread's own."""
+
+    def __init__(self) -> None:
+        self.watches: list[Watch] = []
+
+
+_OPEN = _Open()
 _LEAVING = frozenset(
     getattr(torch.Tensor, name)
     for name in (
@@ -45,6 +54,8 @@ _LEAVING = frozenset(
         "share_memory_", "__reduce_ex__",
     )
 )  # fmt: skip
+_CHECKING = (torch.nn.functional.one_hot, torch.nn.functional.gaussian_nll_loss)  # look at arguments to refuse them
+_CONSTANT = torch.ops.aten.lift_fresh.default  # torch.tensor(...)
 _DECIDES = (
     "{name} lets the records decide what the model does next: a number, a shape or an array of records leaves torch. "
     "Steps and shapes must not depend on the data: use torch.where, a mask or torch.gather within each record instead"
@@ -54,8 +65,9 @@ _UNKNOWN = (
     "with ordinary operations of torch, or ask for a rule"
 )
 _STAYS = (
-    "{name} writes something of the records into a tensor that outlives the pass (a buffer, a weight, something kept in "
-    "the model): it would be released without protection. Take it out, or put that module in eval mode if that stops it"
+    "{name} writes something of the records into a tensor that outlives the pass (a buffer, a weight, something kept "
+    "in the model): it would be released without protection. Take it out, or put that module in eval mode, if that "
+    "stops it"
 )
 _ANOTHER = "records do not lie where they lay for made-up records: the model's steps depend on the data, or change"
 
@@ -85,33 +97,33 @@ class Watch:
     def open(self, tensors: Sequence[torch.Tensor], records: int) -> None:
         self.trace = []
         self.memory.begin(records, tensors)
-        _OPEN.append(self)
+        _OPEN.watches.append(self)
         for mode in self._modes:
-            mode.__enter__()
+            mode.__enter__()  # type: ignore[no-untyped-call]
 
     def close(self) -> None:
         """The end of the pass, if it is open."""
-        if self not in _OPEN:
+        if self not in _OPEN.watches:
             return
-        if _OPEN[-1] is not self or _get_current_dispatch_mode_stack()[-1] is not self._modes[0]:
-            raise PlanError("a mode of torch was entered in the pass and is still on: leave it before the backward pass")
+        if _OPEN.watches[-1] is not self or _get_current_dispatch_mode_stack()[-1] is not self._modes[0]:
+            raise PlanError("a mode of torch was entered in the pass and is still on: leave it before batch.backward")
         for mode in reversed(self._modes):
-            mode.__exit__(None, None, None)
-        _OPEN.pop()
+            mode.__exit__(None, None, None)  # type: ignore[no-untyped-call]
+        _OPEN.watches.pop()
 
     def settle(self, losses: torch.Tensor) -> Trace:
         """What was done, once it is clear that each loss is its own record's."""
         owner = self.memory.owner(losses)
         if owner == EARLIER:
-            raise PlanError("the losses use a tensor that was kept from an earlier pass: records of two steps would mix")
+            raise PlanError("the losses use a tensor that was kept from an earlier pass: records of steps would mix")
         if isinstance(owner, Mixed):
             raise PlanError(
                 f"the model mixes records, or moves them inside the batch, at {owner.cause}: what a record contributes "
-                "must depend on that record alone, in its own place. Work within each record (dimensions other than the "
-                "batch's), or take it out"
+                "must depend on that record alone, in its own place. Work within each record (along dimensions other "
+                "than the batch's), or take it out"
             )
-        if owner != Layout(0):
-            raise PlanError("the losses do not depend on the records one by one: give one loss for each record, in order")
+        if owner not in (None, Layout(0)):
+            raise PlanError("the losses do not depend on records one by one: give one loss for each record, in order")
         return self.trace
 
     # one operation
@@ -124,31 +136,30 @@ class Watch:
         memory = self.memory
         call = Call(func, args, kwargs, memory)
         made = func(*args, **kwargs)
-        call.outputs = [each for each in (made if isinstance(made, tuple | list) else (made,)) if _is_tensor(each)]
-        owners: tuple[Owner, ...] = (None,) * len(call.outputs)
-        touched = any(owner is not None for _, owner in call.all)
-        places = {address(tensor) for tensor in call.tensors}
+        several = made if isinstance(made, tuple | list) else (made,)
+        call.outputs = outputs = [each for each in several if isinstance(each, torch.Tensor)]
+        places = [address(output) for output in outputs]
         written = writes(func)
-        fresh = [output for output in call.outputs if address(output) not in places]
-        if touched and (fresh or written or not call.outputs):
-            owners = self._owners(call, made)
+        owners: tuple[Owner, ...] = (None,) * len(outputs)
+        if call.touched and (written or not outputs or any(place not in call.blocks for place in places)):
+            owners = self._owners(call, len(several) == len(outputs) or made is None)
             self.trace.append((func, owners))
-        for output, owner in zip(call.outputs, owners, strict=True):
-            if address(output) not in places:
+        for output, place, owner in zip(outputs, places, owners, strict=True):
+            if place not in call.blocks or func is _CONSTANT:
                 memory.made(output, owner)
-            elif written and not memory.written(output, owner) and self.strict:
-                raise PlanError(_STAYS.format(name=call.name))
-        if written and not call.outputs:
-            self._written_unseen(call, written)
+            elif written:
+                self._write(call, output, owner)
+        for name in written:
+            self._written_unseen(call, name, places)
         return made
 
-    def _owners(self, call: Call, made: Any) -> tuple[Owner, ...]:
+    def _owners(self, call: Call, plain: bool) -> tuple[Owner, ...]:
+        """How records lie in the outputs; `plain` says that these are all that the operation gives back."""
         effect = effect_of(call.func)
-        plain = made is None or all(_is_tensor(each) for each in (made if isinstance(made, tuple | list) else (made,)))
         if not plain or effect is None or _by_mask(call):
             if self.strict and not self._checks:
-                raise PlanError((_UNKNOWN if plain and effect is None and not _follows_data(call) else _DECIDES)
-                                .format(name=call.name))  # fmt: skip
+                unknown = plain and effect is None and not _follows_data(call)
+                raise PlanError((_UNKNOWN if unknown else _DECIDES).format(name=call.name))
             return (call.mixing,) * len(call.outputs)
         mixed = call.mixed
         if mixed is not None and effect is not nobodys:
@@ -156,21 +167,23 @@ class Watch:
         owners = effect(call)
         return owners if isinstance(owners, tuple) else (owners,) * len(call.outputs)
 
-    def _written_unseen(self, call: Call, written: tuple[str, ...]) -> None:
-        """An operation that gives nothing back writes what nobody can tell."""
-        owner = call.mixing if any(mine is not None for _, mine in call.all) else None
-        for name in written:
-            several = call[name] if isinstance(call[name], list | tuple) else [call[name]]
-            for tensor in several:
-                if _is_tensor(tensor) and not self.memory.written(tensor, owner) and self.strict:
-                    raise PlanError(_STAYS.format(name=call.name))
+    def _written_unseen(self, call: Call, name: str, places: list[int]) -> None:
+        """What an operation writes to and does not give back: nobody can tell what is in it now."""
+        several = call[name] if isinstance(call[name], list | tuple) else [call[name]]
+        for tensor in several:
+            if isinstance(tensor, torch.Tensor) and address(tensor) not in places and call.touched:
+                self._write(call, tensor, call.mixing)
+
+    def _write(self, call: Call, tensor: torch.Tensor, owner: Owner) -> None:
+        if not self.memory.written(tensor, owner) and self.strict:
+            raise PlanError(_STAYS.format(name=call.name))
 
     def called(self, func: Any, args: Sequence[Any], kwargs: dict[str, Any]) -> Any:
         """A function of torch, seen from Python."""
         if self.strict and func in _LEAVING and self.memory.owner(args[0]) is not None:
             raise PlanError(_DECIDES.format(name=func.__name__))
-        if func is torch.nn.functional.one_hot and (len(args) > 1 or kwargs.get("num_classes", -1) > 0):
-            self._checks += 1  # it looks for ids that are out of range
+        if func in _CHECKING and not _sizes_itself(func, args, kwargs):
+            self._checks += 1
             try:
                 return func(*args, **kwargs)
             finally:
@@ -187,13 +200,13 @@ def as_one(
 ) -> torch.Tensor:
     """Something of our own that computes record by record, as one operation: records along dimension 1 of what comes in
     time-first and of what it makes, along dimension 0 of the others, and in nothing that is shared."""
-    if not _OPEN:
+    if not _OPEN.watches:
         return run()
-    memory = _OPEN[-1].memory
+    memory = _OPEN.watches[-1].memory
     with _disable_current_modes(), torch._C.DisableTorchFunction():
         main = memory.owner(time_first)
-        beside = [owner for each in others if each is not None and (owner := memory.owner(each)) is not None]
-        common = [owner for each in shared if (owner := memory.owner(each)) is not None]
+        beside = [mine for each in others if each is not None and (mine := memory.owner(each)) is not None]
+        common = [mine for each in shared if (mine := memory.owner(each)) is not None]
         made = run()
         owner: Owner = None
         if main is not None or beside or common:
@@ -202,18 +215,20 @@ def as_one(
             apart = main in (None, Layout(1, before)) and all(each == Layout(0, before) for each in beside)
             owner = Layout(1, before) if apart and not common else Mixed("a recurrent layer")
         memory.made(made, owner)
-    _OPEN[-1].trace.append(("a recurrent layer", (owner,)))
+    _OPEN.watches[-1].trace.append(("a recurrent layer", (owner,)))
     return made
 
 
-def same(trace: Trace, surveyed: Trace) -> None:
+def same(trace: Trace, surveyed: Trace | None) -> None:
     """Refuse a pass that did something else than the one that was looked at first."""
     if trace != surveyed:
         raise PlanError(_ANOTHER)
 
 
-def _is_tensor(value: Any) -> bool:
-    return isinstance(value, torch.Tensor)
+def _sizes_itself(func: Any, args: Sequence[Any], kwargs: dict[str, Any]) -> bool:
+    """one_hot without a number of classes takes it from the records."""
+    classes = args[1] if len(args) > 1 else kwargs.get("num_classes", -1)
+    return func is torch.nn.functional.one_hot and classes < 0
 
 
 def _by_mask(call: Call) -> bool:
@@ -229,7 +244,7 @@ def _follows_data(call: Call) -> bool:
     return torch.Tag.data_dependent_output in call.func.tags or torch.Tag.dynamic_output_shape in call.func.tags
 
 
-class _Operations(TorchDispatchMode):
+class _Operations(TorchDispatchMode):  # type: ignore[no-untyped-call]
     """Below autograd: everything that is computed passes here, under no_grad and in place, too."""
 
     @classmethod
@@ -237,7 +252,7 @@ class _Operations(TorchDispatchMode):
         return False  # nothing is compiled here, and the compiler takes seconds to import
 
     def __init__(self, watch: Watch) -> None:
-        super().__init__()
+        super().__init__()  # type: ignore[no-untyped-call]
         self._watch = watch
 
     def __torch_dispatch__(self, func: Any, types: Any, args: Any = (), kwargs: Any = None) -> Any:
