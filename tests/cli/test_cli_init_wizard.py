@@ -4,11 +4,18 @@ from __future__ import annotations
 
 import re
 import sys
+from collections.abc import Callable
 from pathlib import Path
+from typing import Any
 
 import pexpect
 import pytest
 
+from sfumato.cli.problems import CommandError
+from sfumato.cli.work.draft import Draft, TableDraft
+from sfumato.cli.work.looking import Look
+from sfumato.cli.work.proposing import Column
+from sfumato.cli.work.wizard import _owner
 from sfumato.project import open_project
 from tests.cli.front import environment, sfumato
 
@@ -224,9 +231,30 @@ def test_several_files_and_a_public_one(place: Path) -> None:
     terminal.expect(pexpect.EOF)
     tables = open_project(place).schema.tables
     assert (tables["visits"].unit, tables["people"].unit, tables["wards"].private) == ("patient", "id", False)
+    assert tables["people"].names == "patient" and tables["visits"].names is None
     assert tables["wards"].columns["ward"] == tables["visits"].columns["ward"], "said once"
     query = (
         "SELECT beds, COUNT(*) AS n FROM visits JOIN wards USING (ward) JOIN people p ON p.id = patient GROUP BY beds"
     )
     ran = sfumato("query", query, "--epsilon", "0.5", at=place)
     assert ran.code == 0, ran.err
+
+
+def test_no_table_is_given_a_second_unit(place: Path) -> None:
+    """A table that has the unit's own column is not asked out of it."""
+    table = TableDraft("lines", Look(place / "visits.csv", "csv"), [Column("patient", "key"), Column("visit", "key")])
+    draft = Draft(place, "clinic", [table], unit="patient")
+
+    class Answering:
+        def ask(self, question: str, *, read: Callable[[str], Any], **_: Any) -> Any:
+            assert "names the patient" in question
+            return read(self.text)
+
+        def __init__(self, text: str) -> None:
+            self.text = text
+
+    asked: Any = Answering("visit")
+    with pytest.raises(CommandError, match="two units"):
+        _owner(asked, draft, table, "patient")
+    asked = Answering("patient")
+    assert _owner(asked, draft, table, "patient") == "patient"

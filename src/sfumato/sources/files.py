@@ -7,6 +7,7 @@ import contextlib
 import csv
 from collections.abc import Sequence
 from dataclasses import dataclass
+from functools import lru_cache
 from pathlib import Path
 from typing import Any
 
@@ -213,13 +214,21 @@ class DuckDBTable(Source):
     def compare(self, table: Table) -> None:
         """Refuse a file that is there and has no such base table, before anything is paid."""
         if Path(self.path).is_file():
-            with needed("duckdb").connect(":memory:", config=CLOSED) as engine:
-                attach(engine, self.file(), "compared", table.name)
-                self.scan(engine, "compared", table.name, table)
+            told = Path(self.path).stat()
+            state = told.st_ino, told.st_size, told.st_mtime_ns
+            _compared(self.file(), state, self.table or table.name, table.name, tuple(table.columns))
 
     def scan(self, engine: Any, attached: str, name: str, table: Table) -> str:
         """The stored table in the attached file; whatever else bears its name is refused."""
         return stored(engine, attached, self.table or name, name, table.columns)
+
+
+@lru_cache(maxsize=64)
+def _compared(file: str, state: tuple[int, ...], called: str, table: str, columns: tuple[str, ...]) -> None:
+    """Look into a file's catalogue, once for each `state` of it. Whoever opens it for a release looks again."""
+    with needed("duckdb").connect(":memory:", config=CLOSED) as engine:
+        attach(engine, file, "compared", table)
+        stored(engine, "compared", called, table, columns)
 
 
 def _kinds(file: str, table: Table) -> dict[str, Any]:
