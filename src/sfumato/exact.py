@@ -243,6 +243,15 @@ def float_above(x: Fraction) -> float:
     return near if Fraction(near) >= x else math.nextafter(near, math.inf)
 
 
+def decimal_above(x: Fraction) -> float:
+    """The least float64 that stands for a number not below x: a float is read as the decimal that it prints, here as in
+    every argument, so what costs three tenths costs 0.3."""
+    near = float_below(x)
+    while math.isfinite(near) and Fraction(repr(near)) < x:
+        near = math.nextafter(near, math.inf)
+    return near
+
+
 def float_below(x: Fraction) -> float:
     """The greatest float64 that is not above x."""
     return -float_above(-x)

@@ -12,11 +12,11 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+import sfumato as sf
 from sfumato.accounting import gdp, pld, pure, zcdp
 from sfumato.accounting.calibrate import Calibrated, calibrate, most_steps
 from sfumato.accounting.filters import Budget, Filter
 from sfumato.accounting.interval import Interval
-from sfumato.accounting.target import cost
 from sfumato.errors import ArgumentError, UnsupportedEventError
 from sfumato.events import (
     Approximate,
@@ -108,7 +108,7 @@ def test_the_target_is_never_exceeded(name: str, epsilon: float, exponent: float
     assert found.epsilon is not None and found.epsilon.upper <= target
     assert found.event == family(found.parameter)
     # and it is the least: a little less noise does not do
-    beyond = cost(family(found.parameter * (0.999 if falling else 1.001)), Fraction(repr(delta)), scale=target / 10)
+    beyond = sf.epsilon(family(found.parameter * (0.999 if falling else 1.001)), delta=delta)
     assert beyond.upper > target
 
 

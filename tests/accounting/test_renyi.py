@@ -5,6 +5,7 @@ from __future__ import annotations
 import itertools
 import math
 from collections.abc import Callable
+from fractions import Fraction
 from typing import Any
 
 import mpmath as mp
@@ -591,3 +592,22 @@ def test_the_bend_keeps_its_digits() -> None:
             for forward, true in ((True, r**a - 1 - a * (r - 1)), (False, r**-b - 1 + mp.mpf(b) * (r - 1))):
                 found = float(renyi_pairs.log_bend(np.array([b]), np.array([float(loss)]), forward=forward)[0, 0])
                 assert found == pytest.approx(float(mp.log(true)), rel=1e-13, abs=1e-12)
+
+
+def test_orders_that_are_named_are_the_only_ones_looked_at() -> None:
+    event, delta = Repeat(Poisson(Gaussian(multiplier=1.1), 0.01), 1000), 1e-5
+    best = renyi.epsilon(event, delta)
+    for order in (1.5, 8.0, 64.0):
+        price = renyi.divergence(event, order)
+        by_hand = price + math.log1p(-1 / order) - (math.log(delta) + math.log(order)) / (order - 1)
+        assert renyi.epsilon(event, delta, orders=[order]) == pytest.approx(by_hand, rel=1e-12)
+        assert renyi.delta(event, best, orders=[order]) >= renyi.delta(event, best) * (1 - 1e-9)
+    some = renyi.epsilon(event, delta, orders=iter([4, 8.0, Fraction(17, 2), 16]))
+    assert best <= some == min(renyi.epsilon(event, delta, orders=[order]) for order in (4, 8, 8.5, 16))
+
+
+@pytest.mark.parametrize("wrong", [[], [1.0], [2.0, math.nan], [math.inf], ["two"], 3, "8"])
+def test_orders_that_are_none_are_refused_by_name(wrong: Any) -> None:
+    for price in (renyi.epsilon, renyi.delta):
+        with pytest.raises(ArgumentError, match="orders"):
+            price(Gaussian(multiplier=1), 1e-5, orders=wrong)

@@ -10,6 +10,7 @@ from typing import Any
 import pytest
 
 from sfumato import Budget, events, record, reserve
+from sfumato._version import PRICES, VERSION
 from sfumato.accounting.filters import Charge, Filter, PlanSum, PureSum
 from sfumato.ledger.ledger import Ledger
 from sfumato.ledger.policy.approvals import Act
@@ -393,8 +394,10 @@ def test_an_entry_of_another_version_that_charged_more_is_none() -> None:
                 for n, c in entry["charged"].items()}  # fmt: skip
         return {**entry, "charged": more}
 
-    assert "charged less" not in str(priced_by("9.9.9", dearer)) and priced_by("9.9.9", dearer).first_bad is None
-    assert "not the price" in str(priced_by("0.1.0", dearer)), "this version knows its own prices"
+    for other in ("9.9.9", VERSION, f"{VERSION}, prices {PRICES - 1}"):  # the first edition had no number
+        assert "charged less" not in str(priced_by(other, dearer)) and priced_by(other, dearer).first_bad is None
+    now = priced_by(f"{VERSION}, prices {PRICES}", dearer)
+    assert "not the price" in str(now), "this version knows its own prices"
 
 
 @pytest.mark.parametrize("factor", [Fraction(9, 10), Fraction(11, 10)])

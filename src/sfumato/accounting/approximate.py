@@ -14,6 +14,7 @@ from fractions import Fraction
 
 from ..errors import UnsupportedEventError
 from ..events import Approximate, Event, Gaussian, PureEvent
+from ..exact import decimal_above
 from . import price
 from .sums import by_sums
 
@@ -29,6 +30,7 @@ def epsilon(event: Event, delta: Fraction) -> Fraction:
     if delta <= 0 or isinstance(event, Gaussian | PureEvent | Approximate):
         return simple
     try:
-        return min(simple, Fraction(price.epsilon(event, delta=delta).upper))
+        upper = price.epsilon(event, delta=delta).upper
     except UnsupportedEventError:
         return simple
+    return simple if upper == decimal_above(simple) else min(simple, Fraction(upper))

@@ -104,11 +104,12 @@ def _solve(
     whole: bool = False,
 ) -> Calibrated:
     priced: dict[float, Event] = {}  # what is returned is what was priced, even if the family has a will of its own
+    roughly = True
 
     def excess(x: float) -> float:
         priced[x] = made(family, int(x) if whole else x)
         try:
-            return wanted.excess(priced[x])
+            return wanted.excess(priced[x], roughly=roughly)
         except UnsupportedEventError as problem:
             raise OutsideError(str(problem)) from problem
 
@@ -117,6 +118,9 @@ def _solve(
 
     try:
         found = find(start, tolerance)
+        if wanted.excess(priced[found.inside]) > 0:  # a rough price was below the one that counts
+            roughly = False
+            found = find(start, tolerance)
     except ArgumentError as problem:
         cause = getattr(problem.__cause__, "__cause__", None)
         if isinstance(cause, UnsupportedEventError):  # no parameter helps: nothing prices this kind of event

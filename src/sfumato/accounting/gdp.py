@@ -19,6 +19,7 @@ from scipy import optimize, special
 
 from .. import exact
 from ..exact import Enclosure
+from .interval import Interval
 
 _SMALL, _FAR = 1e-5, 50.0
 
@@ -61,7 +62,7 @@ def enclose_delta(mu: Fraction, epsilon: Fraction, bits: int) -> Enclosure:
 
 
 def _holds(mu: Fraction, epsilon: Fraction, target: Fraction) -> bool:
-    bits = 64 + max(0, math.ceil(-math.log2(target)))
+    bits = _bits(target)
     return Fraction(enclose_delta(mu, epsilon, bits).hi, 1 << bits) <= target
 
 
@@ -99,6 +100,26 @@ def least_epsilon(mu_squared: Fraction, target: Fraction) -> Fraction:
     return _outward(short, lambda epsilon: _holds(mu, epsilon, target), Fraction(1, 10**11))
 
 
+def epsilon_at_least(mu_squared: Fraction, upper: Fraction, target: Fraction) -> float:
+    """An epsilon a hair below `upper` at which `target` is proven too small, else 0."""
+    lower = upper * (1 - Fraction(1, 10**9))
+    bits = _bits(target)
+    proven = upper and Fraction(enclose_delta(_sqrt_below(mu_squared), lower, bits).lo, 1 << bits) > target
+    return exact.float_below(lower) if proven else 0.0
+
+
+def delta_within(mu_squared: Fraction, epsilon: Fraction) -> Interval:
+    """The curve of Gaussians of total mu^2 at epsilon, from both sides, to about eighteen digits."""
+    bits = 64 - min(0, math.floor(_log_delta(exact.sqrt_above(mu_squared), float(epsilon)) / math.log(2)))
+    low = Fraction(enclose_delta(_sqrt_below(mu_squared), epsilon, bits).lo, 1 << bits)
+    high = Fraction(enclose_delta(_sqrt_above(mu_squared), epsilon, bits).hi, 1 << bits)
+    return Interval(exact.float_below(max(low, Fraction(0))), min(exact.float_above(high), 1.0))
+
+
+def _bits(target: Fraction) -> int:
+    return 64 + max(0, math.ceil(-math.log2(target)))
+
+
 def _root(rising: Callable[[float], float], start: float, step: float) -> float:
     """The root of an increasing function, bracketed outward from `start`."""
     low, high = start - step, start + step
@@ -113,6 +134,11 @@ def _sqrt_above(x: Fraction) -> Fraction:
     """The square root: exact where it is rational (one Gaussian), else the next float."""
     root = Fraction(math.isqrt(x.numerator), math.isqrt(x.denominator))
     return root if root * root == x else Fraction(exact.sqrt_above(x))
+
+
+def _sqrt_below(x: Fraction) -> Fraction:
+    root = _sqrt_above(x)
+    return root if root * root == x else 1 / Fraction(exact.sqrt_above(1 / x))
 
 
 def _outward(start: Fraction, proven: Callable[[Fraction], bool], growth: Fraction) -> Fraction:

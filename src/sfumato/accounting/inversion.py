@@ -356,7 +356,13 @@ def _meets(at: Curve, guess: float, delta: float) -> tuple[Interval, float]:
 def delta(parts: Sequence[Part], epsilon: float) -> Interval:
     """The curve at epsilon, in one direction; all of [0, 1] where inversion is not for these losses."""
     found = curve(parts, epsilon=epsilon)
-    return Interval(0.0, 1.0) if found is None else found[0].delta(epsilon)
+    if found is None:
+        return Interval(0.0, 1.0)
+    first = found[0].delta(epsilon)
+    if first.width <= 10 * _WIDE * first.upper:
+        return first
+    found = curve(parts, epsilon=epsilon, closer=True)
+    return first if found is None else first.both(found[0].delta(epsilon))
 
 
 def _middle(at: Curve, epsilon: float) -> float:

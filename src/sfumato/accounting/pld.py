@@ -1,8 +1,9 @@
 """Privacy-loss distributions: the tightest price of what was fixed in advance, known from both sides.
 
-The losses of the mechanisms (pairs.py) add up, and (epsilon, delta) is read off the law of the sum. Four ways:
+The losses of the mechanisms (pairs.py) add up, and (epsilon, delta) is read off the law of the sum. Five ways:
 
   optimal.py     equal (epsilon, delta) mechanisms: binomial sums
+  few.py         a few mechanisms of a few outcomes each: all combinations
   single.py      one mechanism: an integral
   inversion.py   from the moment function of the sum: milliseconds, intervals of 1e-7, whatever the number of steps;
                  needs smooth noise somewhere
@@ -46,6 +47,7 @@ from ..events import Approximate, Event, Pure
 from . import inversion, optimal, pairs, quadrature, single
 from .composition import reached
 from .failures import unfailing
+from .few import few
 from .interval import Interval
 from .lattice import ON_NODE, SLACK, Cells, Lattice, tails
 from .pairs import Floats, Loss
@@ -57,7 +59,9 @@ Pairing = Callable[[Event, float], pairs.Directions]
 
 _OUTSIDE = 1e-4  # of delta: tilted mass beyond each end of the window
 _TAILS = (1e-9, 1e-4)  # of delta: what may be cut off the losses; more where rare large ones stand in the way
-ACCURACY = 5e-4
+ACCURACY, DELTA_ACCURACY = 2e-4, 5e-4  # relative
+FLOOR = 0.01  # epsilons below are not told apart more finely than this one
+_LEAST = (1e-15, 1e-30, 1e-60, 1e-115)  # of delta: what is cut off follows it down
 _MOST_POINTS = 1 << 19
 _ROUNDS = 5
 _MOST_LISTS = 64
@@ -66,10 +70,10 @@ _WIDEST = 300.0  # step: its exponential must stay in float64
 
 
 @lru_cache(maxsize=1024)
-def epsilon(event: Event, delta: Fraction | float, *, accuracy: float = ACCURACY) -> Interval:
+def epsilon(event: Event, delta: Fraction | float, *, accuracy: float = ACCURACY, floor: float = FLOOR) -> Interval:
     """The least epsilon at which the event is (epsilon, delta)-DP, from both sides.
 
-    accuracy  the width that is aimed at where a lattice is needed, relative where epsilon is above 1
+    accuracy  the width that is aimed at where a lattice is needed, relative to epsilon or to the floor
     """
     alike = _alike(event)
     if alike is not None:
@@ -78,7 +82,7 @@ def epsilon(event: Event, delta: Fraction | float, *, accuracy: float = ACCURACY
     rest, (low, high) = unfailing(event)
     if rest is not event:
         return _beside_failures(rest, Fraction(delta), low, high, accuracy)
-    found = _bracket(event, _epsilon_bounds(float(delta), accuracy))
+    found = _bracket(event, _epsilon_bounds(float(delta), accuracy, floor))
     if math.isinf(found.upper):
         raise UnsupportedEventError(
             f"{type(event).__name__} cannot be priced at delta = {float(delta):g}: it needs a larger delta"
@@ -87,10 +91,10 @@ def epsilon(event: Event, delta: Fraction | float, *, accuracy: float = ACCURACY
 
 
 @lru_cache(maxsize=1024)
-def delta(event: Event, epsilon: Fraction | float, *, least: float = 1e-15) -> Interval:
+def delta(event: Event, epsilon: Fraction | float, *, accuracy: float = DELTA_ACCURACY) -> Interval:
     """The least delta at which the event is (epsilon, delta)-DP, from both sides.
 
-    least  smaller deltas are not told apart from this one
+    accuracy  the width that is aimed at, relative to delta
     """
     alike = _alike(event)
     if alike is not None:
@@ -98,12 +102,17 @@ def delta(event: Event, epsilon: Fraction | float, *, least: float = 1e-15) -> I
         return optimal.delta(epsilon0=step, delta0=own, times=times, epsilon=epsilon)
     rest, (low, high) = unfailing(event)
     if rest is not event:
-        found = Interval(0.0, 0.0) if rest is None else delta(rest, epsilon, least=least)
+        found = Interval(0.0, 0.0) if rest is None else delta(rest, epsilon, accuracy=accuracy)
         return Interval(
             exact.float_below(1 - high * (1 - Fraction(found.lower))),
             exact.float_above(1 - low * (1 - Fraction(found.upper))),
         )
-    return _bracket(event, _delta_bounds(float(epsilon), least))
+    found = Interval(0.0, 1.0)
+    for least in _LEAST:
+        found = found.both(_bracket(event, _delta_bounds(float(epsilon), least, accuracy)))
+        if found.width <= accuracy * found.upper or found.upper > 1e3 * least:
+            break
+    return found
 
 
 def _beside_failures(rest: Event | None, target: Fraction, low: Fraction, high: Fraction, accuracy: float) -> Interval:
@@ -135,16 +144,16 @@ def _alike(event: Event) -> tuple[Fraction, Fraction, int] | None:
 @lru_cache(maxsize=1024)
 def epsilon_at_least(event: Event, delta: Fraction | float) -> float:
     """An epsilon below which no claim at delta can hold, for whatever part of the event has an attained pair."""
-    return _worst(_lists(event), pairs.attained, _epsilon_bounds(float(delta), ACCURACY)).lower
+    return _worst(_lists(event), pairs.attained, _epsilon_bounds(float(delta), ACCURACY, FLOOR)).lower
 
 
 @lru_cache(maxsize=1024)
 def delta_at_least(event: Event, epsilon: Fraction | float) -> float:
     """A delta below which no claim at epsilon can hold, for whatever part of the event has an attained pair."""
-    return _worst(_lists(event), pairs.attained, _delta_bounds(float(epsilon), 1e-15)).lower
+    return _worst(_lists(event), pairs.attained, _delta_bounds(float(epsilon), _LEAST[0], DELTA_ACCURACY)).lower
 
 
-def _epsilon_bounds(target: float, accuracy: float) -> Bounds:
+def _epsilon_bounds(target: float, accuracy: float, floor: float) -> Bounds:
     def bounds(parts: Parts, worst: float) -> Interval:
         if _infinite(parts(_TAILS[0] * target)) >= target:
             none = _infinite(parts(_TAILS[0] * target)) > target * (1 + 1e-9)  # at equality the rest must be pure
@@ -155,30 +164,36 @@ def _epsilon_bounds(target: float, accuracy: float) -> Bounds:
             return Interval(0.0, worst)  # another direction costs more
         if _count(parts(_TAILS[0] * target)) == 1 and _is_short(parts(_TAILS[0] * target)[0][0]):
             return single.epsilon(parts(_TAILS[0] * target)[0][0], target)
+        outcomes = few(parts(_TAILS[0] * target))
+        if outcomes is not None:
+            return outcomes.epsilon(target)
         found = Interval(0.0, math.inf)
         for tail in _TAILS:
             found = found.both(inversion.epsilon(parts(tail * target), target))
-            if found.upper < math.inf and found.width <= accuracy * max(1.0, found.upper):
+            if found.upper < math.inf and found.width <= accuracy * max(found.upper, floor):
                 return found
         if _is_wide(parts(_TAILS[-1] * target)):
             return found
-        return found.both(_on_lattice(parts(_TAILS[-1] * target), target, accuracy))
+        return found.both(_on_lattice(parts(_TAILS[-1] * target), target, accuracy, floor))
 
     return bounds
 
 
-def _delta_bounds(target: float, least: float) -> Bounds:
+def _delta_bounds(target: float, least: float, accuracy: float) -> Bounds:
     def bounds(parts: Parts, worst: float) -> Interval:
         if _count(parts(_TAILS[0] * least)) == 1 and _is_short(parts(_TAILS[0] * least)[0][0]):
             return single.delta(parts(_TAILS[0] * least)[0][0], target)
+        outcomes = few(parts(_TAILS[0] * least))
+        if outcomes is not None:
+            return outcomes.delta(target)
         found = Interval(0.0, 1.0)
         for tail in _TAILS:
             found = found.both(inversion.delta(parts(tail * least), target))
-            if found.width <= max(1e-3 * found.upper, least):
+            if found.width <= max(accuracy * found.upper, least):
                 return found
         if _is_wide(parts(_TAILS[-1] * least)):
             return found
-        return found.both(_delta_on_lattice(parts(_TAILS[-1] * least), target, least))
+        return found.both(_delta_on_lattice(parts(_TAILS[-1] * least), target, least, accuracy))
 
     return bounds
 
@@ -264,26 +279,26 @@ def _infinite(parts: Several[Part]) -> float:
     return -math.expm1(sum(times * math.log1p(-law.infinite) for law, times in parts))
 
 
-def _on_lattice(parts: Several[Part], target: float, accuracy: float) -> Interval:
+def _on_lattice(parts: Several[Part], target: float, accuracy: float, floor: float = FLOOR) -> Interval:
     tilt, guess = inversion.saddle(parts, target)
     found = Interval(0.0, math.inf)
-    step = _step(parts, tilt, accuracy * max(1.0, guess))
+    step = _step(parts, tilt, accuracy * max(guess, floor))
     for below, above in _finer(parts, step, tilt, math.log(target)):
         lower = below.epsilon(target, upper=False) if below else 0.0
         found = found.both(Interval(lower, above.epsilon(target, upper=True)))
-        if found.width <= accuracy * max(1.0, found.upper):
+        if found.width <= accuracy * max(found.upper, floor):
             break
     return found  # sound in any case; wider than asked where more points would be too many
 
 
-def _delta_on_lattice(parts: Several[Part], target: float, least: float) -> Interval:
+def _delta_on_lattice(parts: Several[Part], target: float, least: float, accuracy: float = DELTA_ACCURACY) -> Interval:
     tilt, log_delta = inversion.saddle_delta(parts, target)
     log_value = max(log_delta, math.log(least)) + tilt * target
     found = Interval(0.0, 1.0)
-    for below, above in _finer(parts, _step(parts, tilt, ACCURACY), tilt, log_value):
+    for below, above in _finer(parts, _step(parts, tilt, accuracy / max(1.0, tilt)), tilt, log_value):
         lower = below.delta(target, upper=False) if below else 0.0
         found = found.both(Interval(lower, above.delta(target, upper=True)))
-        if found.width <= max(2e-3 * found.upper, least):
+        if found.width <= max(accuracy * found.upper, least):
             break
     return found
 

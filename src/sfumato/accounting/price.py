@@ -22,15 +22,16 @@ from ..events import (
     Approximate,
     BestOf,
     Event,
+    Gaussian,
     Poisson,
     RandomAllocation,
     Shuffled,
     WithoutReplacement,
     ZeroConcentrated,
 )
-from . import pld, pure, renyi, tuning, zcdp
+from . import gdp, pld, pure, renyi, tuning, zcdp
 from .amplify import allocation, sampling, shuffle
-from .composition import leaves, mapped
+from .composition import leaves, mapped, total
 from .interval import Interval
 from .sums import by_sums
 
@@ -42,17 +43,29 @@ _WIDE = 0.02
 def epsilon(event: Event, *, delta: Any = 0, accuracy: float = pld.ACCURACY) -> Interval:
     """The least epsilon at which the event is (epsilon, delta)-DP, from both sides; float() of it is the upper end.
 
-    accuracy  the width that is aimed at, relative where epsilon is above 1
+    accuracy  the width that is aimed at, relative to epsilon (to 0.01 where it is less)
     """
     checks.instance(event, Event, "event", "an event, such as Gaussian(multiplier=1)")
     target = checks.delta(delta, zero=True)
     checks.positive(accuracy, "accuracy")
+    return within(event, target, accuracy, pld.FLOOR)
+
+
+def within(event: Event, target: Fraction, accuracy: float, floor: float) -> Interval:
+    """The same; epsilons below the floor are not told apart more finely than the floor."""
     if not target:
         sure = _sure(event)  # the worst losses add up, and are reached
-        return Interval(exact.float_below(sure * (1 - Fraction(1, 10**13))), exact.float_above(sure))
+        return Interval(exact.float_below(sure * (1 - Fraction(1, 10**13))), exact.decimal_above(sure))
     if type(event) in _THEOREMS:
         return _own(event, target)
-    return _least(event, _epsilons(event, target, accuracy), lambda: pld.epsilon_at_least(event, target))
+    mu_squared = gaussian(event)
+    if mu_squared is not None:
+        least = gdp.least_epsilon(mu_squared, target)
+        return Interval(gdp.epsilon_at_least(mu_squared, least, target), exact.decimal_above(least))
+    found = _least(event, _epsilons(event, target, accuracy, floor), lambda: pld.epsilon_at_least(event, target), 0.1)
+    with suppress(UnsupportedEventError):  # exact sums are what ledgers compare, and may be less by a hair
+        found = found.both(Interval(0.0, exact.decimal_above(by_sums(event, target))))
+    return found
 
 
 def _sure(event: Event) -> Fraction:
@@ -65,21 +78,43 @@ def _sure(event: Event) -> Fraction:
         ) from problem
 
 
-def delta(event: Event, *, epsilon: Any) -> Interval:
-    """The least delta at which the event is (epsilon, delta)-DP, from both sides; float() of it is the upper end."""
+def delta(event: Event, *, epsilon: Any, accuracy: float = pld.DELTA_ACCURACY) -> Interval:
+    """The least delta at which the event is (epsilon, delta)-DP, from both sides; float() of it is the upper end.
+
+    accuracy  the width that is aimed at, relative to delta
+    """
     checks.instance(event, Event, "event", "an event, such as Gaussian(multiplier=1)")
     target = checks.bound(epsilon, "epsilon")
     if target < 0:
         raise checks.refuse("epsilon", epsilon, "a number that is not negative")
+    checks.positive(accuracy, "accuracy")
     if isinstance(event, Shuffled):
         return shuffle.delta(event, target)
     if isinstance(event, RandomAllocation):
         return allocation.delta(event, target)
-    return _least(event, _deltas(event, target), lambda: pld.delta_at_least(event, target))
+    mu_squared = gaussian(event)
+    if mu_squared is not None:
+        return gdp.delta_within(mu_squared, target)
+    return _least(event, _deltas(event, target, accuracy), lambda: pld.delta_at_least(event, target))
 
 
-def _least(event: Event, ways: Iterator[Way], at_least: Callable[[], float]) -> Interval:
-    """The least upper end; the first way is the tight one, and the others are tried where it fails or is wide."""
+def gaussian(event: Event) -> Fraction | None:
+    """mu^2 of an event that is Gaussian noise throughout: its curve is certified, and nothing else is needed."""
+    try:
+        return total(event, _mu_squared)
+    except UnsupportedEventError:
+        return None
+
+
+def _mu_squared(event: Event) -> Fraction:
+    if isinstance(event, Gaussian):
+        return 1 / event.multiplier**2
+    raise UnsupportedEventError(f"{type(event).__name__} is not Gaussian noise alone")
+
+
+def _least(event: Event, ways: Iterator[Way], at_least: Callable[[], float], floor: float = 0.0) -> Interval:
+    """The least upper end; the first way is the tight one, and the others are tried where it fails or is wide (beside
+    its own size, or beside the floor)."""
     found: list[Interval] = []
     reasons: list[str] = []
     for way in ways:
@@ -88,7 +123,7 @@ def _least(event: Event, ways: Iterator[Way], at_least: Callable[[], float]) -> 
         except UnsupportedEventError as problem:
             reasons.append(str(problem).rstrip("."))
             continue
-        if len(found) == 1 and not reasons and found[0].width <= _WIDE * max(found[0].upper, 0.1):
+        if len(found) == 1 and not reasons and found[0].width <= _WIDE * max(found[0].upper, floor):
             return found[0]
     if not found:
         raise UnsupportedEventError(
@@ -102,27 +137,30 @@ def _least(event: Event, ways: Iterator[Way], at_least: Callable[[], float]) -> 
     return Interval(min(lower, upper), upper)
 
 
-def _epsilons(event: Event, target: Fraction, accuracy: float) -> Iterator[Way]:
-    yield lambda: pld.epsilon(event, target, accuracy=accuracy)
+def _epsilons(event: Event, target: Fraction, accuracy: float, floor: float) -> Iterator[Way]:
+    yield lambda: pld.epsilon(event, target, accuracy=accuracy, floor=floor)
     yield lambda: Interval(0.0, renyi.epsilon(event, target))
     yield lambda: Interval(0.0, pld.epsilon(_by_parts(event, target), target).upper)
     yield lambda: Interval(0.0, exact.float_above(by_sums(event, target)))
 
 
-def _deltas(event: Event, target: Fraction) -> Iterator[Way]:
-    yield lambda: pld.delta(event, target)
+def _deltas(event: Event, target: Fraction, accuracy: float) -> Iterator[Way]:
+    yield lambda: pld.delta(event, target, accuracy=accuracy)
     yield lambda: Interval(0.0, renyi.delta(event, target))
-    yield lambda: Interval(0.0, _where(event, target))
+    yield lambda: Interval(0.0, _where(lambda share: by_sums(event, share), target, 1e-4))
+    yield lambda: Interval(
+        0.0, _where(lambda share: Fraction(pld.epsilon(_by_parts(event, share), share).upper), target, 0.01)
+    )
 
 
-def _where(event: Event, target: Fraction) -> float:
-    """The least delta at which the price by parts is within epsilon, to one part in a hundred; any that is serves."""
-    _by_parts(event, Fraction(1, 2))
-    low, high = math.log(1e-18), 0.0
-    while high - low > 0.01:
+def _where(price: Callable[[Fraction], Fraction], target: Fraction, accuracy: float) -> float:
+    """The least delta at which a price is within epsilon, to so much, relative; any that is serves."""
+    price(Fraction(1, 2))
+    low, high = math.log(1e-100), 0.0
+    while high - low > accuracy:
         middle = (low + high) / 2
         try:
-            fits = pld.epsilon(_by_parts(event, share := Fraction(math.exp(middle))), share).upper <= target
+            fits = price(Fraction(math.exp(middle))) <= target
         except UnsupportedEventError:  # needs a larger delta
             fits = False
         low, high = (low, middle) if fits else (middle, high)

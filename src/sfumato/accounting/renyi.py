@@ -20,7 +20,7 @@ from __future__ import annotations
 
 import math
 from collections import Counter
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from fractions import Fraction
 from functools import lru_cache
 
@@ -71,8 +71,11 @@ def divergences(event: Event, orders: Floats) -> Floats:
     return _single(event, orders)
 
 
-def epsilon(event: Event, delta: Fraction | float) -> float:
-    """The least epsilon at which the event is (epsilon, delta)-DP, as far as its Rényi divergences tell."""
+def epsilon(event: Event, delta: Fraction | float, *, orders: Iterable[float] | None = None) -> float:
+    """The least epsilon at which the event is (epsilon, delta)-DP, as far as its Rényi divergences tell.
+
+    orders  the orders to look at, each above 1, as a paper or another library did; all of them by default
+    """
     log_delta = math.log(checks.delta(delta))
 
     def at(orders: Floats, price: Floats) -> Floats:
@@ -82,11 +85,14 @@ def epsilon(event: Event, delta: Fraction | float) -> float:
         # Bretagnolle and Huber 1979: total variation is at most sqrt(1 - e^-D), so delta covers epsilon = 0.
         return np.maximum(np.where(_log_variation(price) <= log_delta, 0.0, found), 0.0)
 
-    return least(event, at, 0.0)
+    return least(event, at, 0.0, orders)
 
 
-def delta(event: Event, epsilon: Fraction | float) -> float:
-    """The least delta at which the event is (epsilon, delta)-DP, as far as its Rényi divergences tell."""
+def delta(event: Event, epsilon: Fraction | float, *, orders: Iterable[float] | None = None) -> float:
+    """The least delta at which the event is (epsilon, delta)-DP, as far as its Rényi divergences tell.
+
+    orders  as for `epsilon`
+    """
     size = float(checks.rational(epsilon, "epsilon", "a number of at least 0"))
     if size < 0:
         raise checks.refuse("epsilon", epsilon, "a number of at least 0")
@@ -97,19 +103,25 @@ def delta(event: Event, epsilon: Fraction | float) -> float:
         found += 1e-14 * (less * (price + size + 1 / orders) + np.log(orders) + 1)
         return np.minimum(found, _log_variation(price))
 
-    return min(1.0, math.nextafter(math.exp(least(event, at, -math.inf)) * _UP, 1))
+    return min(1.0, math.nextafter(math.exp(least(event, at, -math.inf, orders)) * _UP, 1))
 
 
 def _log_variation(price: Floats) -> Floats:
     return np.asarray(0.5 * np.log(-np.expm1(-price) * _UP))
 
 
-def least(event: Event, at: Callable[[Floats, Floats], Floats], bottom: float) -> float:
-    """The least of `at` over the orders: half octaves of order - 1 first, then closer and closer around the best.
+def least(
+    event: Event, at: Callable[[Floats, Floats], Floats], bottom: float, orders: Iterable[float] | None = None
+) -> float:
+    """The least of `at` over these orders, or over all: half octaves of order - 1 first, then closer and closer around
+    the best.
 
     Divergences rise with the order and `at` with the divergence, so the price at a lower order tells which orders
     cannot win: they are not looked at.
     """
+    if orders is not None:
+        chosen = checked(orders)
+        return float(at(chosen, divergences(event, chosen)).min())
     known, prices = np.array([1.0]), np.array([0.0])
     found, place = math.inf, 0.0
 
@@ -139,6 +151,17 @@ def least(event: Event, at: Callable[[Floats, Floats], Floats], bottom: float) -
         look(1 + 2.0 ** np.clip(place + step * _NEAR, _LEAST, _MOST))
         step /= 4
     return found
+
+
+def checked(orders: Iterable[float]) -> Floats:
+    """Orders that were named, refused unless each is a number above 1."""
+    try:
+        chosen = np.array([float(order) for order in orders if not isinstance(order, str)])
+    except (TypeError, ValueError):
+        chosen = np.zeros(0)
+    if not chosen.size or not np.all((chosen > 1) & (chosen <= _MOST_ORDER)):
+        raise checks.refuse("orders", orders, f"finite numbers above 1, at most {_MOST_ORDER:g}")
+    return chosen
 
 
 def _sum(prices: list[Floats]) -> Floats:

@@ -19,10 +19,11 @@ from typing import Any
 from .. import checks
 from ..errors import ArgumentError
 from ..events import Event, Sequence
+from . import price
 from .calibrate import Calibrated, Family, calibrate, made
 from .interval import Interval
 from .search import OutsideError, crossing
-from .target import cost, log_ratio
+from .target import log_ratio
 
 _FINE = 1e-9
 
@@ -73,9 +74,9 @@ def least_epsilon_for(
     parameter = want.noisiest(start=start)
     event = made(family, parameter)
     own = Fraction(0) if delta is None else checks.delta(delta, zero=True)
-    found = cost(event, own)
+    found = price.epsilon(event, delta=own)
     closer = made(family, want.noisiest(ratio=0.5, start=parameter))
-    if cost(closer, own).upper < found.lower:
+    if price.epsilon(closer, delta=own).upper < found.lower:
         raise ArgumentError(
             "family costs less where the error is smaller: the two belong to different parameters. Give the family and "
             "the error as functions of the same parameter."

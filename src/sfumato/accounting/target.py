@@ -14,16 +14,13 @@ from fractions import Fraction
 from typing import Any, Protocol, runtime_checkable
 
 from .. import checks
-from ..errors import ArgumentError, UnsupportedEventError
-from ..events import Event, Gaussian
-from ..exact import float_above, float_below, sqrt_above
-from . import gdp, price, pure, zcdp
-from .composition import total
+from ..errors import ArgumentError
+from ..events import Event
+from . import approximate, price, pure, zcdp
 from .filters import Budget, Filter
 from .interval import Interval
 
-_ACCURACY = 2e-4  # of a price near the limit, relative
-_COARSE, _NEAR = 1e-2, 0.1  # of a price that is not near it, and what near means, on the log
+_COARSE, _FAR = 1e-2, 0.1  # accuracy of a price that is far from the limit, and what far means, on the log
 
 
 @runtime_checkable
@@ -39,7 +36,8 @@ class Target(ABC):
     delta: Fraction
 
     @abstractmethod
-    def excess(self, event: Event) -> float: ...
+    def excess(self, event: Event, *, roughly: bool = False) -> float:
+        """`roughly` will do where the event is far from the limit, on either side."""
 
     @abstractmethod
     def exactly(self, event: Event) -> bool:
@@ -93,81 +91,35 @@ def _log(x: Fraction) -> float:
     return math.log(x.numerator) - math.log(x.denominator)
 
 
-def _mu_squared(event: Event) -> Fraction:
-    if isinstance(event, Gaussian):
-        return 1 / event.multiplier**2
-    raise UnsupportedEventError(f"{type(event).__name__} is not Gaussian")
-
-
 @dataclass(frozen=True)
 class Within(Target):
+    """An event is within when its price is: the one that `sf.epsilon` says and that an account of this budget charges,
+    at their own accuracy, compared as a fraction. On the way a coarser one serves where it is far off."""
+
     limit: Fraction
     delta: Fraction
 
-    def excess(self, event: Event) -> float:
-        if not self.delta:
-            return _exact_ratio(pure.epsilon(event), self.limit)
-        mu_squared = _gaussian(event)
-        if mu_squared is not None:  # exactly when mu is at most that of the least multiplier: Balle and Wang 2018
-            return _exact_ratio(mu_squared, 1 / gdp.least_multiplier(self.limit, self.delta) ** 2) / 2
-        return log_ratio(self._near(event).upper, float(self.limit))
-
-    def _near(self, event: Event) -> Interval:
-        """A coarse price, and a fine one where it matters."""
-        limit = float(self.limit)
-        found = _price(event, self.delta, limit, _COARSE)
-        if abs(log_ratio(found.upper, limit)) < _NEAR and found.width > _ACCURACY * limit:
-            found = _price(event, self.delta, limit, _ACCURACY)
-        return found
+    def excess(self, event: Event, *, roughly: bool = False) -> float:
+        if roughly and not self.exactly(event):
+            limit = float(self.limit)
+            rough = log_ratio(price.within(event, self.delta, _COARSE, limit).upper, limit)
+            if abs(rough) > _FAR:
+                return rough
+        return _exact_ratio(charged(event, self.delta), self.limit)
 
     def exactly(self, event: Event) -> bool:
-        return not self.delta or _gaussian(event) is not None
+        return not self.delta or price.gaussian(event) is not None
 
     def epsilon(self, event: Event) -> Interval:
-        """An event within the limit costs at most the limit: 0.3 is three tenths, not the float above it."""
-        exact = self.exactly(event)
-        found = cost(event, self.delta, scale=float(self.limit)) if exact else self._near(event)
-        return Interval(min(found.lower, float(self.limit)), min(found.upper, float(self.limit)))
+        return price.epsilon(event, delta=self.delta)
 
     def __str__(self) -> str:
         return f"epsilon = {float(self.limit):g}" + (f" at delta = {float(self.delta):g}" if self.delta else "")
 
 
-def cost(event: Event, delta: Fraction, *, scale: float = 1.0) -> Interval:
-    """What the event costs at delta, from both sides, with the digits that an epsilon of about `scale` needs.
-
-    Without delta: the worst losses of pure events add up, and are reached, so the sum is exact.
-    """
-    if not delta:
-        worst = pure.epsilon(event)
-        return Interval(float_below(worst), float_above(worst))
-    mu_squared = _gaussian(event)
-    if mu_squared is None:
-        return _price(event, delta, scale, _ACCURACY)
-    least = float_above(gdp.least_epsilon(mu_squared, delta))
-    return Interval(_least_of_gaussians(mu_squared, Fraction(least), delta), least)
-
-
-def _least_of_gaussians(mu_squared: Fraction, upper: Fraction, delta: Fraction) -> float:
-    """An epsilon a hair below `upper` at which delta is proven too small, else 0."""
-    lower = upper * (1 - Fraction(1, 10**9))
-    if not upper:
-        return 0.0
-    bits = 64 + max(0, math.ceil(-math.log2(delta)))
-    mu = 1 / Fraction(sqrt_above(1 / mu_squared))  # rounded down
-    return float_below(lower) if Fraction(gdp.enclose_delta(mu, lower, bits).lo, 1 << bits) > delta else 0.0
-
-
-def _price(event: Event, delta: Fraction, scale: float, accuracy: float) -> Interval:
-    return price.epsilon(event, delta=delta, accuracy=accuracy * min(1.0, scale))
-
-
-def _gaussian(event: Event) -> Fraction | None:
-    """mu^2 of an event that is Gaussian noise throughout."""
-    try:
-        return total(event, _mu_squared)
-    except UnsupportedEventError:
-        return None
+def charged(event: Event, delta: Fraction) -> Fraction:
+    """What an account that adds up plans charges for the event."""
+    return approximate.epsilon(event, delta) if delta else pure.epsilon(event)
 
 
 @dataclass(frozen=True)
@@ -175,7 +127,7 @@ class WithinRho(Target):
     limit: Fraction
     delta: Fraction = Fraction(0)
 
-    def excess(self, event: Event) -> float:
+    def excess(self, event: Event, *, roughly: bool = False) -> float:
         return _exact_ratio(zcdp.rho(event), self.limit)
 
     def exactly(self, event: Event) -> bool:
@@ -193,7 +145,7 @@ class Fits(Target):
     account: Account
     delta: Fraction
 
-    def excess(self, event: Event) -> float:
+    def excess(self, event: Event, *, roughly: bool = False) -> float:
         return -1.0 if self.account.fits(event, self.delta) else 1.0
 
     def exactly(self, event: Event) -> bool:

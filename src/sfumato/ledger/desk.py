@@ -7,7 +7,7 @@ from datetime import UTC, datetime
 from typing import Any
 
 from .. import checks, record
-from .._version import VERSION
+from .._version import PRICES, VERSION
 from ..errors import PolicyError
 from .policy.alerts import Alert, tell
 from .policy.approvals import Act, Approvals, latest, ledger_time
@@ -15,7 +15,7 @@ from .policy.policy import Policy
 from .proof.birth import begin, told
 from .stores.base import Book, Store
 
-LIBRARY = f"sfumato {VERSION}"  # what priced an entry's events
+LIBRARY = f"sfumato {VERSION}, prices {PRICES}"  # what priced an entry's events
 _LONGEST = 4000  # characters of a free text
 _STRANGE = re.compile("[\0\ud800-\udfff]")
 

@@ -19,7 +19,7 @@ from typing import Any
 import numpy as np
 
 from .. import checks, display
-from ..accounting.target import cost
+from ..accounting import price
 from ..accounting.tradeoff import tradeoff
 from ..errors import ArgumentError
 from ..events import Event
@@ -138,7 +138,7 @@ def explain(
     if isinstance(what, Event):
         if relation not in (None, what.relation):
             raise ArgumentError(f"relation is {what.relation!r}, as the event says: leave it out.")
-        size = float(cost(what, own))
+        size = float(price.epsilon(what, delta=own))
         powers = np.asarray(tradeoff(what).power(alphas))
         relation = what.relation
     else:

@@ -16,7 +16,7 @@ from typing import Any
 import numpy as np
 
 from .. import checks, display
-from ..accounting.target import cost
+from ..accounting import price
 from ..accounting.tradeoff import tradeoff
 from ..events import Event
 from ..exact import float_above
@@ -65,7 +65,7 @@ def plot_epsilon(event: Event, *, deltas: Any = None, ax: Any = None, label: str
     ax = axes(ax)
     exponents = range(-12, -1) if deltas is None else ()
     points = [Fraction(10) ** each for each in exponents] or [checks.delta(each, "deltas") for each in deltas]
-    found = [cost(event, each) for each in points]
+    found = [price.epsilon(event, delta=each) for each in points]
     at = [float(each) for each in points]
     (line,) = ax.plot(at, [each.upper for each in found], marker=".", label=label or type(event).__name__)
     ax.fill_between(

@@ -1,8 +1,8 @@
 """Are the recorded charges the prices of their events? Asked of today's accountant, entry by entry.
 
-An entry written by this version of sfumato must say what this version would charge, to nine digits. One of another
-version may differ: where it charged more, that is a better accountant; where it charged less, a mistake was corrected
-since, and the account has spent more than its gauges say. Such entries are listed.
+An entry written by this version of sfumato and edition of its prices must say what it would charge today, to nine
+digits. One of another may differ: where it charged more, that is a better accountant; where it charged less, a mistake
+was corrected since, and the account has spent more than its gauges say. Such entries are listed.
 """
 
 from __future__ import annotations
