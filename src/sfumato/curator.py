@@ -125,12 +125,11 @@ class Curator:
             raise PlanError("a plan without a body runs in your own loop: use curator.supervise(plan)")
         _has_questions(plan)
         data = self.private.address
-        before = None if key is None else self.ledger.paid(key, self.accounts, plan, data=data)
-        stored = before or self.ledger.answer(self.accounts, plan.hash, data)
-        if stored is not None and stored[1] is not None:
-            return Release(plan, record.parse(stored[1]), stored[0])
+        before, answered = self._before(plan, key)
+        if answered is not None:
+            return answered
         self.private.compare()
-        if plan.steps is not None and self._by_steps(plan, None if before is None else before[0]):
+        if plan.steps is not None and self._by_steps(plan, before):
             return self._stepwise(plan, note, key)
         receipt = self.ledger.spend(self.accounts, plan, data=data, grade=self._grade(plan), note=note, key=key)
         try:
@@ -145,6 +144,14 @@ class Curator:
             raise
         self.ledger.settle(receipt, "answered", answer)
         return Release(plan, record.parse(answer), receipt)
+
+    def _before(self, plan: Plan[Any], key: str | None) -> tuple[Receipt | None, Release | None]:
+        """What was paid under this key, and the stored release of the plan."""
+        data = self.private.address
+        paid = None if key is None else self.ledger.paid(key, self.accounts, plan, data=data)
+        stored = paid or self.ledger.answer(self.accounts, plan.hash, data)
+        answered = None if stored is None or stored[1] is None else Release(plan, record.parse(stored[1]), stored[0])
+        return None if paid is None else paid[0], answered
 
     def _by_steps(self, plan: Plan[Any], before: Receipt | None) -> bool:
         """Does it pay step by step? Not where it was paid whole: as a part of a list, or under this key."""

@@ -49,8 +49,9 @@ def test_the_python_door_and_the_command_exclude_each_other(tmp_path: Path) -> N
         f"sfumato-plan: 1\nreleases:\n  - {{name: n, sql: {FAST}, epsilon: 0.2, delta: 1e-8}}\n", encoding="utf-8"
     )
     with open_project(folder).alone("notebook of bea"):
-        ran = sfumato("run", "plan.yaml", "--yes", "--wait", "0.2", at=folder)
-        assert ran.code == 10 and "notebook of bea, process" in ran.err
+        with started("run", "plan.yaml", "--yes", "--wait", "0.2", at=folder) as ran:
+            _, said = ran.communicate(timeout=120)
+        assert ran.returncode == 10 and "notebook of bea, process" in said
     assert sfumato("run", "plan.yaml", "--yes", "--wait", "0", at=folder).code == 0
 
 

@@ -71,7 +71,7 @@ MAY_IMPORT: dict[str, set[str]] = {
     "audit": ANYTHING,
     "example": {"noise", "checks", "errors"},
     "project": {
-        "private", "curator", "ledger", "query", "plan", "accounting", "schema", "owners", "units", "events",
+        "private", "curator", "ledger", "query", "plan", "release", "accounting", "schema", "owners", "units", "events",
         "times", "sources", "record", "plain_yaml", "checks", "errors",
     },
     "cli": ANYTHING,

@@ -15,6 +15,7 @@ import platform
 import stat
 import time
 from collections.abc import Callable, Iterator
+from contextvars import ContextVar
 from pathlib import Path
 
 from .. import checks
@@ -25,12 +26,14 @@ LOCK = ".sfumato.lock"
 WAIT = 60.0
 """Seconds that the second one waits, where nobody says how long."""
 _EVERY = 0.05
+_HELD: ContextVar[frozenset[tuple[int, Path]]] = ContextVar("held", default=frozenset())
 _LONGEST = 300  # letters of what a lock says of its holder
 
 
 @contextlib.contextmanager
 def alone(file: Path, work: str, *, wait: float = WAIT, waits: Callable[[str], None] | None = None) -> Iterator[None]:
-    """Hold the lock of the project that this file describes; wait for whoever holds it, or leave with a BusyError.
+    """Hold the lock of the project that this file describes; wait for whoever holds it, or leave with a BusyError. What
+    is done inside holds it already.
 
     work   what is done meanwhile, in a few words, for others to read
     wait   seconds
@@ -38,6 +41,10 @@ def alone(file: Path, work: str, *, wait: float = WAIT, waits: Callable[[str], N
     """
     checks.label(work, "work")
     until = time.monotonic() + checks.waiting(wait, "wait")
+    here = os.getpid(), file.resolve()  # a fork works beside its parent, and not inside
+    if here in _HELD.get():
+        yield
+        return
     lock, own = _opened(file)
     try:
         told = False
@@ -54,9 +61,11 @@ def alone(file: Path, work: str, *, wait: float = WAIT, waits: Callable[[str], N
             time.sleep(_EVERY)
         if own:
             _sign(lock, work)
+        before = _HELD.set(_HELD.get() | {here})
         try:
             yield
         finally:
+            _HELD.reset(before)
             if own:
                 _sign(lock, "")
     finally:

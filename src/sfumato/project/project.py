@@ -10,7 +10,6 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from .. import checks
-from ..curator import Curator
 from ..errors import PlanError
 from ..owners import other_names
 from ..query import Limits, Sql, sql
@@ -19,12 +18,14 @@ from .accounts import Accounts, open_accounts
 from .alone import LOCK, WAIT, alone
 from .place import LedgerPlace
 from .problems import ProjectError, faulty
+from .turns import TurnTaker
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping
     from contextlib import AbstractContextManager
 
     from ..accounting.budget import Budget
+    from ..curator import Curator
     from ..ledger import About, Ledger
     from ..private import Private
     from ..schema import Schema, Table
@@ -93,8 +94,8 @@ class Project:
         return open_accounts(ledger, self.account, self.unit, self.budget, self.allocations)
 
     def curator(self, ledger: Any, account: str | None = None) -> Curator:
-        """Who runs plans on this data; `account` says which part of the budget pays as well."""
-        return Curator(self.private, ledger, accounts=None if account is None else (account,))
+        """Who runs plans on this data, trainings one at a time; `account` says which part of the budget pays too."""
+        return TurnTaker(self, ledger, account)
 
     def plan(self, text: str, **options: Any) -> Sql:
         """The plan of a query. What neither the options nor a comment of the query say, the file does.

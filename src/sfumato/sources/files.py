@@ -106,7 +106,8 @@ class Csv(Source):
         for column in table.columns:
             if names.count(column) != 1:
                 count = "no column" if column not in names else "several columns"
-                raise PlanError(f"the header of table {table.name!r} has {count} {column!r}")
+                cause = f"the header of table {table.name!r} has {count} {column!r}"
+                raise PlanError(f"{cause}: correct the schema, or {file!r}")
         return len(names), {column: names.index(column) for column in table.columns}
 
     def first_row(self) -> list[str] | None:
