@@ -24,6 +24,7 @@ from .front import Described, described
 from .live import Model
 from .modes import in_use
 from .owners import Watch
+from .plan import made_up
 
 _SEATS = 64
 
@@ -141,7 +142,9 @@ def accuracy(
     tells.classes(table)
     columns = {name: table.column(name) for each in reads for name in each.columns}
     columns[tells.column] = table.column(tells.column)
-    query = Judgements(unit=data.unit, per_unit=per_unit, model=Model(model), inputs=reads, target=tells, reads=columns)
+    known = Model(model)
+    judged(known.loaded_as_is(), *made_up(reads, tells, table), Watch())  # one that mixes records is refused now
+    query = Judgements(unit=data.unit, per_unit=per_unit, model=known, inputs=reads, target=tells, reads=columns)
     if checks.delta(delta, zero=True):
         return Gaussian(query=query, epsilon=epsilon, delta=delta)
     return Laplace(query=query, epsilon=epsilon)

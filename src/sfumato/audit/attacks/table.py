@@ -185,6 +185,10 @@ LIST: tuple[Attack, ...] = (
            quick={"seeds": 3}, control="training_one_run.control", needs=_TORCH),
     Attack("T4", "who was in the training data (Carlini et al. 2022)", "training_membership.attack",
            quick={"shadows": 32, "targets": 12, "lone": 200}, control="training_membership.control", needs=_TORCH),
+    Attack("T5", "records that move inside a batch", "training_records.moving",
+           quick={"seeds": 1}, control="training_records.moving_control", needs=_TORCH),
+    Attack("T6", "buffers that remember the records", "training_records.remembering",
+           control="training_records.remembering_control", needs=_TORCH),
     # synthetic data
     Attack("S1", "synthetic tables that copy a row", "synthetic.attack",
            quick={"runs": 200}, control="synthetic.control"),

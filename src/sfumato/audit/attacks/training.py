@@ -36,7 +36,7 @@ Steps = Callable[..., Stepper]
 REPEATS = 12
 _WIDTH = 2048  # parameters: each draws noise of its own, so that a few steps show its standard deviation well
 _NARROW = 128  # for settings that are looked at before the noise alone
-_PEOPLE = 8
+PEOPLE = 8
 _MICRO = 4
 _HUGE = 10**6
 _ROWS = 12  # of the canary, where it is a user
@@ -88,7 +88,7 @@ SETTINGS: Mapping[str, tuple[Callable[[int], torch.nn.Module], Unit, dict[str, A
     "whole-number sums": (Line, _ROW, {"strict": True}),
     "a unit that is replaced": (Line, _REPLACED, {}),
     "replaced, with a count": (Line, _REPLACED, {"clip": learn.Adaptive(norm=1, noise=Fraction(3, 8))}),
-    "a user with many rows": (Line, _USER, {"per_unit": 3, "population": _PEOPLE}),
+    "a user with many rows": (Line, _USER, {"per_unit": 3, "population": PEOPLE}),
 }
 """What else a step may be: model, unit and fields."""
 MIXING: Mapping[str, Callable[[int], torch.nn.Module]] = {
@@ -119,16 +119,16 @@ def attack(stepper: Steps = Stepper, *, repeats: int = REPEATS, width: int = _WI
         if told > 1:
             problems.append(f"{name}: a canary moves {told:.3g} times what is paid for")
     plan = training(Line(width), width)
-    for many in (0, 1, _PEOPLE):
-        share = _spread(plan, stepper, width, many, repeats) * _PEOPLE / float(_MULTIPLIER)
+    for many in (0, 1, PEOPLE):
+        share = _spread(plan, stepper, width, many, repeats) * PEOPLE / float(_MULTIPLIER)
         figures[f"{many} in the batch: standard deviation over multiplier times clip norm"] = share
         if abs(share - 1) > _NEAR:
             problems.append(f"with {many} in the batch the noise is {share:.3g} times the promised one")
     for many in (1, 3):
         scale = _scale(plan, stepper, width, many)
         figures[f"{many} in the batch: divided by"] = scale
-        if abs(scale / _PEOPLE - 1) > _NEAR:
-            problems.append(f"a batch of {many} is divided by {scale:.3g}, and {_PEOPLE} are expected")
+        if abs(scale / PEOPLE - 1) > _NEAR:
+            problems.append(f"a batch of {many} is divided by {scale:.3g}, and {PEOPLE} are expected")
     for name, kind in MIXING.items():
         if _accepted(kind):
             problems.append(f"a model with {name} is accepted")
@@ -172,14 +172,14 @@ class _Described:
         if unit.column is not None:
             columns[unit.column] = schema.key()
         self.unit = unit
-        self.schema = Schema.of(columns, unit=unit.column, rows=_PEOPLE * (1 if unit.column is None else _ROWS))
+        self.schema = Schema.of(columns, unit=unit.column, rows=PEOPLE * (1 if unit.column is None else _ROWS))
 
 
 def _frozen(module: torch.nn.Module) -> torch.nn.Module:
     return module.requires_grad_(False)
 
 
-def _people(width: int, ordinary: int, canary: bool) -> Rows:
+def people(width: int, ordinary: int, canary: bool) -> Rows:
     """Ordinary people lean all to one side; the canary, last, to the other."""
     ramp = np.linspace(0.1, 1.0, width)
     x = [ramp / np.linalg.norm(ramp) * (1 + i / 16) for i in range(ordinary)] + [-ramp] * canary
@@ -196,9 +196,14 @@ def _counted(plan: Any, stepper: Steps, rows: Rows, noise: Noise) -> tuple[Vecto
     """The released sum, over the divisor; and the share of unclipped records, where they are counted."""
     steps = stepper(plan, rows, noise, plan.model.fresh())
     try:
-        return np.concatenate([each.double().numpy().ravel() for each in steps.step()]), steps.unclipped or 0.0
+        return summed(steps), steps.unclipped or 0.0
     finally:
         steps.close()
+
+
+def summed(steps: Stepper) -> Vector:
+    """One step's released sum, over the divisor, as one vector."""
+    return np.concatenate([each.double().numpy().ravel() for each in steps.step()])
 
 
 def _told(name: str, stepper: Steps, width: int) -> float:
@@ -210,8 +215,8 @@ def _told(name: str, stepper: Steps, width: int) -> float:
         (sum_, count), (sum_without, count_without) = (
             _counted(plan, stepper, rows, Silent(SeededBits(3))) for rows in canary
         )
-        moved = float(np.linalg.norm(sum_ - sum_without)) * _PEOPLE / blur.deviation(1.0)
-        counted = abs(count - count_without) * _PEOPLE * 2 / blur.count_law.std if plan.count is not None else 0.0
+        moved = float(np.linalg.norm(sum_ - sum_without)) * PEOPLE / blur.deviation(1.0)
+        counted = abs(count - count_without) * PEOPLE * 2 / blur.count_law.std if plan.count is not None else 0.0
         worst = max(worst, math.hypot(moved, counted) * float(plan.multiplier))
     return worst
 
@@ -221,18 +226,18 @@ def _canaries(width: int, unit: Unit) -> Iterator[tuple[Rows, Rows]]:
     that is just clipped."""
     ramp = np.linspace(0.1, 1.0, width)
     ramp /= np.linalg.norm(ramp)
-    people = [(ramp * (1 + i / 16), 0.75, str(i)) for i in range(_PEOPLE - 1)]
+    people = [(ramp * (1 + i / 16), 0.75, str(i)) for i in range(PEOPLE - 1)]
     for size in (float(_HUGE), 1.001):
         rows = _ROWS if unit.column is not None else 1
         canary, other = ([(sign * ramp, size, "canary")] * rows for sign in (-1, 1))
         # Another sign, and so small that it is not clipped, which the count tells.
         placed = [(ramp, 0.999, "canary")] if unit.change == "replace" else []
-        yield _rows(width, unit, [*people, *canary]), _rows(width, unit, [*people, *placed])
+        yield rows_of(width, unit, [*people, *canary]), rows_of(width, unit, [*people, *placed])
         if placed:
-            yield _rows(width, unit, [*people, *canary]), _rows(width, unit, [*people, *other])
+            yield rows_of(width, unit, [*people, *canary]), rows_of(width, unit, [*people, *other])
 
 
-def _rows(width: int, unit: Unit, people: Sequence[tuple[Vector, float, str]]) -> Rows:
+def rows_of(width: int, unit: Unit, people: Sequence[tuple[Vector, float, str]]) -> Rows:
     x = np.reshape([each[0] for each in people], (-1, width)).astype(np.float32)
     columns: dict[str, Any] = {"x": x, "y": [each[1] for each in people]}
     if unit.column is not None:
@@ -243,14 +248,13 @@ def _rows(width: int, unit: Unit, people: Sequence[tuple[Vector, float, str]]) -
 def _moved(plan: Any, stepper: Steps, width: int, seed: int) -> float:
     """How far the canary moves the sum, everybody else in the same seat."""
     with_it, without = (
-        _stepped(plan, stepper, _people(width, _PEOPLE - 1, canary), Silent(SeededBits(seed)))
-        for canary in (True, False)
+        _stepped(plan, stepper, people(width, PEOPLE - 1, canary), Silent(SeededBits(seed))) for canary in (True, False)
     )
-    return float(np.linalg.norm(with_it - without)) * _PEOPLE
+    return float(np.linalg.norm(with_it - without)) * PEOPLE
 
 
 def _spread(plan: Any, stepper: Steps, width: int, many: int, repeats: int) -> float:
-    rows = _people(width, many, False)
+    rows = people(width, many, False)
     still = _stepped(plan, stepper, rows, Silent(SeededBits(1)))
     drawn = [_stepped(plan, stepper, rows, Noise(SecureBits())) - still for _ in range(repeats)]
     return float(np.sqrt(np.mean(np.square(drawn))))
@@ -258,8 +262,8 @@ def _spread(plan: Any, stepper: Steps, width: int, many: int, repeats: int) -> f
 
 def _scale(plan: Any, stepper: Steps, width: int, many: int) -> float:
     """What the sum of so many is divided by."""
-    released = _stepped(plan, stepper, _people(width, many, False), Silent(SeededBits(1)))
-    x = _people(width, many, False).series["x"].values.reshape(many, width).astype(np.float64) * 0.75
+    released = _stepped(plan, stepper, people(width, many, False), Silent(SeededBits(1)))
+    x = people(width, many, False).series["x"].values.reshape(many, width).astype(np.float64) * 0.75
     clipped = x / np.maximum(np.linalg.norm(x, axis=1, keepdims=True), 1.0)
     return float(np.linalg.norm(clipped.sum(0)) / max(float(np.linalg.norm(released)), 1e-300))
 

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -12,6 +13,8 @@ import torch
 from ...laws import Integers, Law
 from ...learn.clipping import Flat
 from ...learn.engine import Pass
+from ...learn.modes import Buffers
+from ...learn.owners import Trace, Watch
 from ...learn.sampling import FREE, Poisson, Slots, seated
 from ...learn.stepping import Batch, Part, Stepper
 from ...noise import Noise
@@ -112,6 +115,42 @@ class TwiceTheNorm(_Planted):
     """Records are clipped to twice the norm that is paid for."""
 
     kind = _Loose
+
+
+class _Blind(Watch):
+    """Looks at nothing."""
+
+    @contextmanager
+    def over(self, tensors: Sequence[torch.Tensor], records: int) -> Iterator[Watch]:
+        yield self
+
+    def settle(self, losses: torch.Tensor) -> Trace:
+        return self.trace
+
+
+class Unwatched(Stepper):
+    """Row i of a batch is taken for record i, at every step, as it was for made-up records."""
+
+    def __init__(self, plan: Any, rows: Rows, noise: Noise, model: torch.nn.Module) -> None:
+        super().__init__(plan, rows, noise, model)
+        self.engine._watch, self.engine._surveyed = _Blind(), None
+        self.engine.survey(plan.micro)
+
+
+class _Forgetful(Buffers):
+    """Takes buffers as they are."""
+
+    def restore(self) -> bool:
+        return False
+
+
+class EveryPartInTrainMode(Unwatched):
+    """The model is put into train mode as a whole, and what its parts keep then is kept."""
+
+    def __init__(self, plan: Any, rows: Rows, noise: Noise, model: torch.nn.Module) -> None:
+        super().__init__(plan, rows, noise, model)
+        self.buffers = _Forgetful(model)
+        model.train()
 
 
 STEPPERS: dict[str, Callable[..., Stepper]] = {

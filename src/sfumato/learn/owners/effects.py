@@ -38,6 +38,11 @@ def copied(call: Call) -> Owner:
     return call.carried(call["src"], owner, output, output.dim() - call["src"].dim() + owner.dim)
 
 
+def turned(call: Call) -> Owner:
+    """Another view of the same memory, in place: nothing in it moves."""
+    return call.memory.owner(call.outputs[0])
+
+
 def nobodys(call: Call) -> Owner:
     """Shape and type of a tensor alone, or new values over all of it."""
     return None
@@ -255,7 +260,7 @@ _POINTWISE = (
     "_to_copy _prelu_kernel masked_fill triu tril dropout native_dropout _fused_dropout rrelu_with_noise bernoulli "
     "log_sigmoid_forward resolve_conj resolve_neg alias complex polar _conj_physical clone lerp where addcmul "
     "addcdiv fill nan_to_num normal logit hardswish hardswish_backward elu_backward leaky_relu_backward "
-    "hardtanh_backward softplus_backward mish_backward hardsigmoid_backward special_ndtr floor_divide"
+    "hardtanh_backward softplus_backward mish_backward hardsigmoid_backward special_ndtr floor_divide rsub"
 )
 _NOBODYS = (
     "zeros_like ones_like empty_like full_like rand_like randn_like randint_like new_zeros new_ones new_empty new_full "
@@ -267,8 +272,8 @@ _REDUCED = (
 )
 _ALONG = (
     "_softmax _log_softmax _safe_softmax softmax log_softmax cumsum cumprod logcumsumexp cummax cummin _cummax_helper "
-    "_cummin_helper sort topk flip roll glu gather scatter scatter_add scatter_reduce _fft_r2c _fft_c2c _fft_c2r "
-    "_softmax_backward_data _log_softmax_backward_data"
+    "_cummin_helper sort topk flip roll glu gather scatter scatter_add scatter_reduce slice_scatter "
+    "_fft_r2c _fft_c2c _fft_c2r _softmax_backward_data _log_softmax_backward_data"
 )
 _SPATIAL = (
     "avg_pool2d avg_pool3d avg_pool1d max_pool2d_with_indices max_pool3d_with_indices _adaptive_avg_pool2d "
@@ -282,7 +287,8 @@ _MATRICES = (
     "linalg_inv_ex linalg_cholesky_ex linalg_qr _linalg_svd _linalg_eigh _linalg_det _linalg_slogdet linalg_matrix_exp "
     "linalg_lu_factor_ex _linalg_solve_ex linalg_solve_triangular cholesky_inverse linalg_eig"
 )
-_REDUCIBLE = "mse_loss smooth_l1_loss huber_loss binary_cross_entropy soft_margin_loss"
+_REDUCIBLE = "mse_loss smooth_l1_loss huber_loss binary_cross_entropy binary_cross_entropy_with_logits soft_margin_loss"
+_TURNED = "transpose squeeze unsqueeze t as_strided swapaxes swapdims"
 _LOSSES = "nll_loss_forward nll_loss2d_forward multi_margin_loss multilabel_margin_loss_forward"
 EFFECTS: dict[str, Effect] = {
     **dict.fromkeys(_POINTWISE.split(), pointwise),
@@ -292,6 +298,7 @@ EFFECTS: dict[str, Effect] = {
     **{name: leading(int(re.findall(r"(\d)d", name)[-1])) for name in _SPATIAL.split()},
     **dict.fromkeys(_MATRICES.split(), leading(2)),
     **dict.fromkeys(_REDUCIBLE.split(), unreduced),
+    **dict.fromkeys(_TURNED.split(), turned),
     **dict.fromkeys(_LOSSES.split(), first("self", "target", none="reduction")),
     **dict.fromkeys(("native_layer_norm", "_fused_rms_norm"), layer_norm),
     **dict.fromkeys(
@@ -322,7 +329,7 @@ EFFECTS: dict[str, Effect] = {
     "index_fill": indexing.selected,
     "index_put": indexing.put,
     "index_select": indexing.selected,
-    "mkldnn_rnn_layer": indexing.second,
+    "mkldnn_rnn_layer": indexing.recurrent,
     "mm": product("self", "mat2"),
     "multinomial": leading(1),
     "mv": vector("self"),

@@ -143,9 +143,11 @@ def bags(call: Call) -> tuple[Owner, ...]:
     return (Layout(0) if inside and weights in (None, owner) else call.mixing, *others)
 
 
-def second(call: Call) -> tuple[Owner, ...]:
-    """A recurrent layer, time first: records along dimension 1 of all that it is given and makes."""
-    owner = call.agreed(*(mine for _, mine in call.owned))
-    if not isinstance(owner, Layout) or owner.dim != 1:
+def recurrent(call: Call) -> tuple[Owner, ...]:
+    """A recurrent layer, time first: records along dimension 1 of what it is given and makes, 0 of its states."""
+    main, states = call.owners["input"], [call.owners["hx_"], call.owners["cx_"]]
+    before = main.before if isinstance(main, Layout) else 1
+    apart = call.only("input", "hx_", "cx_") and main in (None, Layout(1, before))
+    if not apart or any(state not in (None, Layout(0, before)) for state in states):
         return tuple(call.mixing for _ in call.outputs)
-    return tuple(owner if output.dim() > 2 else call.mixing for output in call.outputs)
+    return tuple(Layout(1 if output.dim() == 3 else 0, before) for output in call.outputs)

@@ -54,6 +54,7 @@ _LEAVING = frozenset(
         "share_memory_", "__reduce_ex__",
     )
 )  # fmt: skip
+_SPLITTING = (torch.tensor_split, torch.Tensor.tensor_split)  # reads where to split, if that is a tensor
 _CHECKING = (torch.nn.functional.one_hot, torch.nn.functional.gaussian_nll_loss)  # look at arguments to refuse them
 _CONSTANT = torch.ops.aten.lift_fresh.default  # torch.tensor(...)
 _DECIDES = (
@@ -142,7 +143,7 @@ class Watch:
         written = writes(func)
         owners: tuple[Owner, ...] = (None,) * len(outputs)
         if call.touched and (written or not outputs or any(place not in call.blocks for place in places)):
-            owners = self._owners(call, len(several) == len(outputs) or made is None)
+            owners = self._owners(call, all(each is None or isinstance(each, torch.Tensor) for each in several))
             self.trace.append((func, owners))
         for output, place, owner in zip(outputs, places, owners, strict=True):
             if place not in call.blocks or func is _CONSTANT:
@@ -180,7 +181,10 @@ class Watch:
 
     def called(self, func: Any, args: Sequence[Any], kwargs: dict[str, Any]) -> Any:
         """A function of torch, seen from Python."""
-        if self.strict and func in _LEAVING and self.memory.owner(args[0]) is not None:
+        leaving = args[:1] if func in _LEAVING else args[1:2] if func in _SPLITTING else ()
+        if self.strict and any(
+            isinstance(each, torch.Tensor) and self.memory.owner(each) is not None for each in leaving
+        ):
             raise PlanError(_DECIDES.format(name=func.__name__))
         if func in _CHECKING and not _sizes_itself(func, args, kwargs):
             self._checks += 1

@@ -85,6 +85,28 @@ def batch_norm() -> None:
     swap_everywhere(checking.check_parts, lambda _: lambda model: None)
 
 
+@FAULTS.fault("records are not followed through a step", by=attacks("T5"))
+def unwatched() -> None:
+    from ....learn.owners import watching
+
+    swap(watching.Watch, "settle", lambda _: lambda self, losses: self.trace)
+    swap_everywhere(watching.same, lambda _: lambda trace, surveyed: None)
+
+
+@FAULTS.fault("every part of a model is put into train mode", by=attacks("T6"))
+def train_mode() -> None:
+    from ....learn import stepping
+
+    def made(step: Any) -> Any:
+        def whole(self: Any) -> Any:
+            self.model.train()
+            return step(self)
+
+        return whole
+
+    swap(stepping.Stepper, "step", made)
+
+
 @FAULTS.fault("half the noise of a step", by=attacks("T2"))
 def half_the_noise() -> None:
     from ....learn import blurring
