@@ -81,12 +81,14 @@ def batch_norm() -> None:
     from ....learn import checking, front
 
     assert front is not None  # which has taken one of them by name
+    unwatched()
     swap_everywhere(checking.check, lambda _: lambda engine, *, clipping: checking.Findings(()))
     swap_everywhere(checking.check_parts, lambda _: lambda model: None)
 
 
 @FAULTS.fault("records are not followed through a step", by=attacks("T5"))
 def unwatched() -> None:
+    """Row i of a batch is taken for record i."""
     from ....learn.owners import watching
 
     swap(watching.Watch, "settle", lambda _: lambda self, losses: self.trace)
