@@ -31,7 +31,7 @@ def arrow_types() -> dict[str, tuple[Any, tuple[Any, ...], tuple[Any, ...]]]:
 
     for bits, sign in itertools.product((8, 16, 32, 64), ("", "u")):
         low, high = (0, 2**bits - 1) if sign else (-(2 ** (bits - 1)), 2 ** (bits - 1) - 1)
-        put(getattr(pa, f"{sign}int{bits}")(), (12, 7, 1), low, high)
+        put(getattr(pa, f"{sign}int{bits}")(), (12, 7, 2**53 + 1 if bits == 64 else 1), low, high)
     put(pa.bool_(), (True, False))
     for kind in (pa.float32(), pa.float64()):
         put(kind, (12.0, 0.5, 7.0), float("nan"), float("inf"), -0.0, 1e300)
@@ -302,6 +302,7 @@ def kinds(form: str) -> list[Kind]:
     """All types that a table of this form may hold, as far as the installed libraries know them."""
     if form.startswith("csv"):
         return [kind for kind in _of_text() if kind.form == form]
-    own = [*_of_python(), *_of_pandas(), *_of_polars(), *_packed(), *_of_tensors()]
+    makers = {"arrow": _packed, "pandas": _of_pandas, "polars": _of_polars}
+    own = [*makers.get(form, _of_python)(), *_of_tensors()]
     shared = _of_arrow(form) if form in ("arrow", "polars", "pandas", "parquet", "duckdb") else []
     return [*(kind for kind in own if kind.form == form), *shared]

@@ -122,6 +122,9 @@ LIST: tuple[Attack, ...] = (
     Attack("O3", "a source's collation that makes two people one", "owners.collated",
            quick={"collations": ("NOCASE", "NOACCENT")}, planted={"opens": Of("owners.TRUSTING")}),
     Attack("O4", "a view that computes over all rows", "owners.views", planted={"opens": Of("owners.TRUSTING")}),
+    # cells
+    Attack("C1", "one cell that changes how others are read", "cells.attack",
+           quick={"quick": True}, control="cells.control"),
     # budgets
     Attack("B1", "the same question a thousand times", "sql_budget.repeating",
            quick={"repeats": 50}, control="sql_budget.forgetful"),

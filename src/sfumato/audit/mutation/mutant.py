@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from functools import cached_property
 from typing import Any
 
-AREAS = ("noise", "clipping", "splitting", "accountants", "ledger", "SQL", "door", "training")
+AREAS = ("noise", "reading", "clipping", "splitting", "accountants", "ledger", "SQL", "door", "training")
 
 
 @dataclass(frozen=True)

@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-from .faults import accountants, clipping, door, ledger, noise, owners, queries, splitting, training
+from .faults import accountants, clipping, door, ledger, noise, owners, queries, reading, splitting, training
 from .mutant import Mutant
 
 MUTANTS: tuple[Mutant, ...] = tuple(
     fault
-    for area in (noise, clipping, splitting, accountants, ledger, queries, owners, door, training)
+    for area in (noise, reading, clipping, splitting, accountants, ledger, queries, owners, door, training)
     for fault in area.FAULTS
 )
 
@@ -15,6 +15,7 @@ _FEW = (
     "half the scale",
     "the step follows the answer",
     "selections at twice the rate",
+    "a column with a NULL is read as a list",
     "only the upper bound makes the sensitivity",
     "a group counts as one",
     "every winner gets the whole epsilon",

@@ -1,0 +1,23 @@
+"""Columns read as they once were: by whether a row is NULL, not by their type."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
+
+import numpy as np
+
+from ...rows import Rows
+from ...schema import Table
+from ...units import Unit
+
+
+def cells_by_nulls(column: Any) -> Any:
+    """Python's objects where a row is NULL, and what numpy makes of the column where none is."""
+    if not hasattr(column, "to_pylist"):
+        return column
+    return np.fromiter(column.to_pylist(), dtype=object) if column.null_count else np.asarray(column)
+
+
+def rows_by_nulls(table: Table, raw: Mapping[str, Any], unit: Unit) -> Rows:
+    return Rows.read(table, {name: cells_by_nulls(raw[name]) for name in table.columns}, unit)
