@@ -131,7 +131,8 @@ class Curator:
         self.private.compare()
         if plan.steps is not None and self._by_steps(plan, before):
             return self._stepwise(plan, note, key)
-        receipt = self.ledger.spend(self.accounts, plan, data=data, grade=self._grade(plan), note=note, key=key)
+        grade, owners = self._grade(plan), self.private.owners
+        receipt = self.ledger.spend(self.accounts, plan, data=data, grade=grade, note=note, key=key, owners=owners)
         try:
             self.ledger.open(receipt)
             run = Run(Noise(self._bits), steps=plan.steps)
@@ -169,7 +170,9 @@ class Curator:
 
     def _hold(self, plan: Plan[Any], note: str, key: str | None, *, trusted: bool) -> Receipt:
         data, grade = self.private.address, self._grade(plan)
-        return self.ledger.hold(self.accounts, plan, data=data, grade=grade, note=note, key=key, trusted=trusted)
+        return self.ledger.hold(
+            self.accounts, plan, data=data, grade=grade, note=note, key=key, trusted=trusted, owners=self.private.owners
+        )
 
     def _rows_left(self, plan: Plan[Any], run: Stepwise) -> Any:
         """The data; none of it where every step was drawn, and the plan ends from what they released."""
@@ -191,8 +194,8 @@ class Curator:
             _has_questions(part)
         self._small(plan)
         self.private.compare()
-        data, grade = self.private.address, self._grade(plan)
-        return self.ledger.prepay(self.accounts, plan, data=data, grade=grade, note=note, key=key)
+        data, grade, owners = self.private.address, self._grade(plan), self.private.owners
+        return self.ledger.prepay(self.accounts, plan, data=data, grade=grade, note=note, key=key, owners=owners)
 
     @contextmanager
     def supervise(self, plan: Plan[Any], *, note: str = "", key: str | None = None) -> Iterator[Any]:
@@ -257,7 +260,8 @@ class Curator:
         before = None if key is None else self.ledger.paid(key, self.accounts, plan, data=data)
         if before is not None:
             return before[0]
-        return pay(self.accounts, plan, data=data, grade=self._grade(plan), note=note, key=key)
+        grade, owners = self._grade(plan), self.private.owners
+        return pay(self.accounts, plan, data=data, grade=grade, note=note, key=key, owners=owners)
 
     def _grade(self, plan: Plan[Any]) -> str:
         """Of the noise that is used: the weaker of what the bits and the plan allow."""

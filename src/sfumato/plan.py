@@ -390,13 +390,30 @@ class Ledger(Protocol):
         is stored, and where the key was used for something else."""
 
     def spend(
-        self, accounts: tuple[str, ...], plan: Plan[Any], *, data: str, grade: str, note: str, key: str | None = None
+        self,
+        accounts: tuple[str, ...],
+        plan: Plan[Any],
+        *,
+        data: str,
+        grade: str,
+        note: str,
+        key: str | None = None,
+        owners: Mapping[str, str] | None = None,
     ) -> Receipt:
         """Charge every account on the path, or none; nothing for a part of a list that was prepaid. The same key is
-        charged once."""
+        charged once. `owners` is the column that names the unit in each private table of the data: others than at the
+        first time are refused."""
 
     def prepay(
-        self, accounts: tuple[str, ...], plan: Plan[Any], *, data: str, grade: str, note: str, key: str | None = None
+        self,
+        accounts: tuple[str, ...],
+        plan: Plan[Any],
+        *,
+        data: str,
+        grade: str,
+        note: str,
+        key: str | None = None,
+        owners: Mapping[str, str] | None = None,
     ) -> Receipt:
         """Charge a list of releases as one; a later `spend` for one of its parts, on the same data, is paid with it."""
 
@@ -421,6 +438,7 @@ class Ledger(Protocol):
         note: str,
         key: str | None = None,
         trusted: bool = True,
+        owners: Mapping[str, str] | None = None,
     ) -> Receipt:
         """Set room aside for long work: all steps of a plan that has them, else what its loop will draw. A hold is not
         a spend: draws spend, `close` frees the rest. `trusted`: in a loop of the user's own."""

@@ -75,6 +75,14 @@ class Private:
         known = [table.rows for table in self.schema.tables.values() if table.private and table.rows is not None]
         return max(known, default=None)
 
+    @property
+    def owners(self) -> dict[str, str]:
+        """The column that names the unit in each private table, with its place where columns are told by place; none
+        where rows are units. The ledger remembers it: data whose rows belong to others does not get the same budget."""
+        tables = self.schema.tables
+        named_by = owners(self.schema, self.unit).items()
+        return {name: self._sources[name].called(tables[name], column) for name, column in named_by}
+
     def of_blocks(self, *blocks: str) -> Private:
         """The same data, rows of these blocks only: a release on it is charged to them, and to no other block."""
         if not blocks or self._block is None or not set(blocks) <= set(self.blocks):

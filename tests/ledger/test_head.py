@@ -73,7 +73,7 @@ def test_a_chain_that_lost_its_end_is_refused_and_condemned(path: Path) -> None:
     cut(path, 3)
     with open_ledger(path) as ledger:
         assert not ledger.continues
-        with pytest.raises(LedgerError, match="lacks entries that were written"):
+        with pytest.raises(LedgerError, match=r"lacks entries that were written|not what the last of them left"):
             pay(ledger, laplace(0.25))
         report = ledger.verify()
         assert not report.ok and any("the head names entry 5" in str(each) for each in report.problems), report

@@ -18,6 +18,7 @@ from ..events import Event, Repeat
 from ..plan import Plan, Receipt, Steps
 from .charging import Charging, Names, text_of
 from .desk import LIBRARY
+from .owners import Owners, new_owners, remember
 from .policy import watching
 from .policy.policy import Policy
 from .pricing import outside, priced_as, priced_before
@@ -39,8 +40,10 @@ class Holding(Charging):
         note: str,
         key: str | None = None,
         trusted: bool = True,
+        owners: Owners | None = None,
     ) -> Receipt:
         with self._store.writing() as book:
+            named = new_owners(book, data, plan, owners)
             held, loop = room_of(plan), _loop(plan, trusted)
             if key is not None and (paid := self._under(book, key, accounts, plan, data)) is not None:
                 if paid.receipt.loop != loop:
@@ -63,8 +66,9 @@ class Holding(Charging):
                     shapes[name] = shaped
             self._write(
                 book, "hold", receipt=receipt, delta=plan.delta, plan=text_of(plan), key=key, shapes=shapes,
-                library=LIBRARY, approvals=approvals,
+                library=LIBRARY, approvals=approvals, **({"owners": named} if named else {}),
             )  # fmt: skip
+            remember(book, named)
             book.file(Filed(receipt, "held", key))
             book.lazy = True  # nothing leaves before it is opened
             return receipt

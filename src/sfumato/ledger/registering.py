@@ -2,12 +2,15 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import replace
 
 from .. import address, checks
 from ..accounting.filters import Budget
 from ..errors import BudgetError
+from ..units import Unit
 from .granting import Granting, given
+from .owners import Owners, in_tables, remember
 from .policy.approvals import Act
 from .policy.policy import Policy
 from .stores.base import Book
@@ -61,6 +64,26 @@ class Registering(Granting):
             return ()
         needed, why = policy.approvals("weaken unit"), f"another unit of data set {data!r}"
         return self._approved(book, policy, Act.weaken(data, others), needed, why)
+
+    def change_owners(self, data: str, unit: Unit, owners: Owners, *, reason: str) -> None:
+        """From now on these columns name the unit in the tables of a data set: for a column that was renamed or moved.
+        Whoever does it answers for it that they name the same units."""
+        checks.label(data, "data")
+        checks.instance(unit, Unit, "unit", "the Unit of the data")
+        if not isinstance(owners, Mapping) or not owners:
+            raise checks.refuse("owners", owners, "the column that names the unit, by table: Private.owners")
+        for table, column in owners.items():
+            checks.label(table, "owners")
+            checks.label(column, "owners")
+        with self._store.writing() as book:
+            policy = self._policy(book, "register")
+            data_set(book, data)
+            now = {**(book.fact("owners", data) or {}), **in_tables(unit, owners)}
+            act = Act.weaken(data, [f"{table}: {column}" for table, column in sorted(now.items())])
+            needed = 0 if policy is None else policy.approvals("weaken unit")
+            approvals = self._approved(book, policy, act, needed, f"other owners of data set {data!r}")
+            self._write(book, "owners", data=data, owners=now, reason=given(reason), approvals=approvals)
+            remember(book, {data: now})
 
     def open_block(self, data: str, block: str, budget: Budget, *, account: str = "", reason: str = "") -> None:
         """A budget for one block of a data set (a day, a month): it protects what a unit has in that block.

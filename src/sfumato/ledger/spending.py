@@ -13,6 +13,7 @@ from . import parts
 from .charging import Names, text_of
 from .desk import LIBRARY, short
 from .holding import Holding, filed_as
+from .owners import Owners, new_owners, remember
 from .policy import watching
 from .policy.alerts import Alert
 from .policy.policy import Policy
@@ -55,20 +56,45 @@ class Spending(Holding):
             return self._waiting(book, payers(book, accounts, short(data, "data"), plan.unit), plan, data)
 
     def spend(
-        self, accounts: Names, plan: Plan[Any], *, data: str, grade: str, note: str, key: str | None = None
+        self,
+        accounts: Names,
+        plan: Plan[Any],
+        *,
+        data: str,
+        grade: str,
+        note: str,
+        key: str | None = None,
+        owners: Owners | None = None,
     ) -> Receipt:
-        return self._pay("plan", accounts, plan, data, grade, note, key)
+        return self._pay("plan", accounts, plan, data, grade, note, key, owners)
 
     def prepay(
-        self, accounts: Names, plan: Plan[Any], *, data: str, grade: str, note: str, key: str | None = None
+        self,
+        accounts: Names,
+        plan: Plan[Any],
+        *,
+        data: str,
+        grade: str,
+        note: str,
+        key: str | None = None,
+        owners: Owners | None = None,
     ) -> Receipt:
-        return self._pay(parts.LIST, accounts, plan, data, grade, note, key)
+        return self._pay(parts.LIST, accounts, plan, data, grade, note, key, owners)
 
     @priced_before
     def _pay(
-        self, loop: str, accounts: Names, plan: Plan[Any], data: str, grade: str, note: str, key: str | None
+        self,
+        loop: str,
+        accounts: Names,
+        plan: Plan[Any],
+        data: str,
+        grade: str,
+        note: str,
+        key: str | None,
+        owners: Owners | None,
     ) -> Receipt:
         with self._store.writing() as book:
+            named = new_owners(book, data, plan, owners)
             if key is not None and (paid := self._under(book, key, accounts, plan, data)) is not None:
                 if (paid.receipt.loop == parts.LIST) != (loop == parts.LIST) or paid.receipt.by_steps:
                     raise ReceiptError("this key paid for the same plan in another way: whole, or part by part")
@@ -82,8 +108,9 @@ class Spending(Holding):
             receipt, text = self._receipt(tuple(paying), plan, data, grade, note, loop), text_of(plan)
             self._write(
                 book, "spend", receipt=receipt, delta=plan.delta, plan=text, key=key, charged=charged,
-                library=LIBRARY, approvals=approvals,
+                library=LIBRARY, approvals=approvals, **({"owners": named} if named else {}),
             )  # fmt: skip
+            remember(book, named)
             for account in after.values():
                 book.put_account(account)
             book.file(Filed(receipt, "spent", key))

@@ -49,6 +49,10 @@ class Source:
     def compare(self, table: Table) -> None:
         """Refuse what does not hold this table now, as far as that shows without a row: asked before each charge."""
 
+    def called(self, table: Table, column: str) -> str:
+        """How the source tells this column from others: by its name."""
+        return column
+
 
 def no_arrays(table: Table, what: str) -> None:
     """Refuse a table with tensor columns where no cell is an array."""

@@ -91,6 +91,12 @@ class Csv(Source):
         if Path(self.path).is_file():
             self.places(table)
 
+    def called(self, table: Table, column: str) -> str:
+        """By its name in the header; without one, by its place."""
+        if self.header:
+            return column
+        return f"{column}, column {(self.columns or tuple(table.columns)).index(column) + 1}"
+
     def places(self, table: Table) -> tuple[int, dict[str, int]]:
         """How many cells a row has, and in which of them each column of the schema stands."""
         file, first = Path(self.path).name, self.first_row()

@@ -19,7 +19,7 @@ from fractions import Fraction
 from pathlib import Path
 from typing import Any
 
-from sfumato import Budget, Unit, bounds, reserve
+from sfumato import Budget, Unit, bounds, reserve, sequence
 from sfumato import mechanisms as m
 from sfumato.audit.attacks.ledger.migrating import GOLDEN, told
 from sfumato.errors import PolicyError
@@ -87,6 +87,7 @@ def accounts(adam: Ledger, dora: Ledger) -> None:
     dora.open_block("days", "2026-01", Budget(epsilon=1), reason="a month")
     dora.open_block("days", "2026-02", Budget(epsilon=1), reason="a month")
     dora.register("view", same_as="visits", reason="the same people")
+    dora.change_owners("view", ROW, {"view": "patient"}, reason="as in the table that it is of")
 
 
 def releases(ana: Ledger, paula: Ledger) -> None:
@@ -111,6 +112,9 @@ def releases(ana: Ledger, paula: Ledger) -> None:
         ana.draw(receipt, Pure(epsilon=epsilon, relation="add-remove"), Fraction(0))
     ana.close(ended)
     ana.settle(ended, "answered", b"[4]")
+    both = sequence(one=laplace(Fraction(1, 64)), two=laplace(Fraction(1, 128)))
+    ana.prepay(("south",), both, data="visits@3", grade="exact", note="a list", owners={"visits": "patient"})
+    answer(pay(("south",), laplace(Fraction(1, 64)), "visits@3"))
 
 
 def _hold(ana: Ledger, epsilon: Fraction) -> Receipt:

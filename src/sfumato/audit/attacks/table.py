@@ -166,6 +166,9 @@ LIST: tuple[Attack, ...] = (
            quick={"forks": 2}, control="ledger.forking.control"),
     Attack("L17", "an end of the ledger that is lost after a crash", "ledger.window.attack",
            quick={"every": 499}, control="ledger.window.control"),
+    Attack("L18", "totals that were changed by hand", "ledger.edited.attack", control="ledger.edited.control"),
+    Attack("L19", "a project edited to say whose rows are whose", "ledger.owning.attack",
+           control="ledger.owning.control"),
     # releases without privacy, and what is left of the attack on ours
     Attack("R3", "a block of people, rebuilt from the tables about it (Garfinkel et al. 2018)",
            "without_privacy.attack", given={"name": "census"}, quick={"rounds": 200},

@@ -20,6 +20,7 @@ from .state import Entry, EntryError, State, Wrong
 
 DUTY = {
     "open account": "grant", "limit": "grant", "move": "grant", "close account": "grant", "register": "register",
+    "owners": "register",
     "spend": "spend", "part": "spend", "hold": "spend", "open": "spend", "draw": "spend",
     "unlock": "unlock", "policy": "adopt", "approve": "approve", "declare": "declare",
 }  # fmt: skip
@@ -33,6 +34,7 @@ RULES: dict[str, Callable[[State, Entry], None]] = {
     "move": rules_accounts.move,
     "close account": rules_accounts.close_account,
     "register": rules_data.register,
+    "owners": rules_data.owners,
     "spend": rules_spending.spend,
     "part": rules_parts.part,
     "hold": rules_spending.hold,

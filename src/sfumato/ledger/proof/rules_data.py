@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 from ... import address
 from ...plan import Receipt
 from ..policy.approvals import Act
@@ -69,3 +71,28 @@ def charged_where_it_is_read(state: State, receipt: Receipt) -> set[str]:
         if not limited or (blocks and not part.blocks) or not limited <= set(receipt.accounts):
             raise EntryError("it does not charge the accounts of the data that it reads")
     return read
+
+
+def owners(state: State, entry: Entry) -> None:
+    """The columns that name the unit in the tables of a data set were changed on purpose."""
+    columns = _columns(entry["owners"])
+    told = [f"{table}: {column}" for table, column in sorted(columns.items())]
+    approved(state, entry, Act.weaken(entry["data"], told), "weaken unit")
+    state.facts["owners", entry["data"]] = columns
+
+
+def owned(state: State, entry: Entry, receipt: Receipt) -> None:
+    """They are as they were told first, or told for the first time."""
+    for name, columns in entry.get("owners", {}).items():
+        known = state.facts.get(("owners", name), {})
+        if name not in {part.name for part in address.read(receipt.data)}:
+            raise EntryError("it tells the owners of data that it does not read")
+        if any(known[table] != _columns(columns).get(table) for table in known):
+            raise EntryError("its rows belong to others than those that were paid for before")
+        state.facts["owners", name] = columns
+
+
+def _columns(columns: Any) -> dict[str, str]:
+    if not isinstance(columns, dict) or not all(isinstance(each, str) for each in (*columns, *columns.values())):
+        raise EntryError("owners are the columns that name the unit, by table")
+    return columns

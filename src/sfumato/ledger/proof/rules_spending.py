@@ -12,6 +12,7 @@ from ...events import Repeat
 from ...plan import Receipt
 from ..policy.approvals import Act
 from .rules_accounts import limited_above
+from .rules_data import owned
 from .rules_governing import used
 from .rules_parts import listed
 from .rules_receipts import new_receipt
@@ -25,6 +26,7 @@ def _paying(state: State, entry: Entry) -> Receipt:
         used(state, entry, Act.spend(receipt.plan_hash, receipt.data, receipt.accounts))
     if state.prices is not None:
         state.prices.plan(entry, state.policy)
+    owned(state, entry, receipt)
     return receipt
 
 

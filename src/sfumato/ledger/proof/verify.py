@@ -19,6 +19,7 @@ from collections.abc import Callable, Collection, Iterator
 from ... import checks, record
 from ...errors import LedgerError
 from ..stores.base import Book, Store
+from ..stores.digest import PROVEN
 from .anchor import Anchor
 from .chain import GENESIS, Link
 from .checkpoints import against, born_with, good_lines, restored
@@ -31,7 +32,6 @@ from .state import State
 Progress = Callable[[int], None]
 
 _OFTEN = 500  # entries between two calls of a progress function
-_FACTS = ("data", "policy", "approval", "anchor", "part")  # what alerts remember is nobody's proof
 
 
 def verify(
@@ -101,6 +101,9 @@ def verify(
             problems += born_with(book, lines, trusted, notes)
             if state and not problems:
                 problems += _state(book, found, walk.head)
+            as_left = getattr(book, "as_left", None)
+            if state and not problems and as_left is not None and not as_left():
+                problems.append(Problem(book.head.number, "it says that it left another state than is stored"))
     except LedgerError as problem:
         problems.append(Problem(None, str(problem)))
     return Report(walk.head, len(lines), accounts, receipts, tuple(problems), tuple(notes))
@@ -213,7 +216,7 @@ def _state(book: Book, found: State, head: Link) -> Iterator[Problem]:
         kept, told = book.account(name), found.accounts.get(name)
         if kept is None or told is None or record.canonical(kept) != record.canonical(told):
             yield Problem(None, f"the stored state of account {name!r} is not what the entries amount to")
-    for kind in _FACTS:
+    for kind in PROVEN:
         told_facts = {name: value for (of, name), value in found.facts.items() if of == kind}
         kept_facts = book.facts(kind)
         for name in sorted(told_facts.keys() | kept_facts.keys()):

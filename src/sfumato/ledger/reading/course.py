@@ -21,7 +21,7 @@ from .history import deep
 # Kinds that change no filter.
 _QUIET = frozenset(
     ["birth", "writer", "accept restore", "register", "open", "close", "settle", "unlock", "policy", "ask", "approve",
-     "declare", "close account", "part"]
+     "declare", "close account", "part", "owners"]
 )  # fmt: skip
 
 Gauges = tuple[Gauge, ...]

@@ -119,7 +119,7 @@ class PostgresStore:
             self._ready()
             try:
                 self._inside = True
-                book = PostgresBook(self._wire, begin, head, self._known)
+                book = PostgresBook(self._wire, begin, head, self._known, writes=begin == _WRITE)
                 yield book
                 self._at_home()
                 self._known = book.commit()

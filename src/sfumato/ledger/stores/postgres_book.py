@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import hashlib
 from collections.abc import Iterator
 from typing import Any, LiteralString
 
@@ -10,6 +11,8 @@ from ...errors import LedgerError
 from ...plan import Receipt
 from ..proof.chain import GENESIS, Link
 from .base import Account, Filed, keep_fact, only_moved, rest, totals, under_way, whole
+from .digest import FOLLOWED, PROVEN, Checked, Digest, Tally, leaf, live
+from .digest import value as value_of
 from .postgres_wire import Wire
 from .postgres_words import told
 from .words import DAMAGED
@@ -43,47 +46,79 @@ class Known:
         self.accounts: dict[str, Account] = {}
         self.facts: dict[tuple[str, str], Any] = {}
         self.filed: dict[str, Filed] = {}
+        self.rests: dict[str, bytes] = {}
+        self.digest: Digest | None = None  # at a head of its own: who only reads leaves it behind
+        self.checked = False  # was all this held to the digest?
 
 
-class PostgresBook:
+class PostgresBook(Checked):
     """Accounts and facts are remembered with the head they belong to, so that only another writer's are read."""
 
-    lazy = False
-
-    def __init__(self, wire: Wire, begin: LiteralString, head: LiteralString, known: Known) -> None:
+    def __init__(
+        self, wire: Wire, begin: LiteralString, head: LiteralString, known: Known, *, writes: bool = False
+    ) -> None:
+        super().__init__()
         self._wire = wire
         rows = wire.begin(begin, head)
         if len(rows) != 1:
             raise LedgerError(DAMAGED)
         self.head = Link(*rows[0])
-        self._last: tuple[Link, bytes] | None = None
-        self._accounts = dict(known.accounts) if known.head == self.head else {}
-        self._facts = dict(known.facts) if known.head == self.head else {}
-        self._under_way = dict(known.filed) if known.head == self.head else {}
+        same = known.head == self.head and (known.checked or not writes)
+        self._accounts = dict(known.accounts) if same else {}
+        self._facts = dict(known.facts) if same else {}
+        self._under_way = dict(known.filed) if same else {}
+        self._rests = dict(known.rests) if same else {}
+        self._digest = known.digest
+        if writes or (same and known.checked):
+            self.tally = self._begin(known.digest)
+            known.digest = self.tally.digest  # also where this one is undone
+
+    def _begin(self, digest: Digest | None) -> Tally:
+        """The leaves as the last entry left them: as we know them, with what others wrote since, or from the rows."""
+        if digest is not None and digest.head == self.head:
+            return Tally(digest)
+        if digest is not None and self.head.number - digest.head.number <= FOLLOWED:
+            since = self._wire.rows(
+                "SELECT number, hash, body FROM sfumato.entries WHERE number > $1 ORDER BY number", digest.head.number
+            )
+            tally = Tally(digest)
+            if since and tally.follow([(Link(number, hash), body) for number, hash, body in since]):
+                return tally
+        return Tally(self._from_rows())
+
+    def _rows(self) -> Iterator[tuple[bytes, bytes]]:
+        for name, state, numbers in self._wire.rows("SELECT name, state, totals FROM sfumato.accounts"):
+            yield leaf("account", name), value_of(hashlib.sha256(state).digest(), numbers)
+        for kind, name, state in self._wire.rows("SELECT kind, name, state FROM sfumato.facts"):
+            if kind in PROVEN:
+                yield leaf(kind, name), value_of(state)
+        for id, *row in self._wire.rows(
+            "SELECT id, receipt, state, key FROM sfumato.receipts WHERE state IN ('spent', 'held', 'opened')"
+        ):
+            yield leaf("receipt", id), live(*row) or b""
 
     def commit(self) -> Known:
+        self.seal()
         self._wire.commit()
         known = Known()
         known.head, known.accounts, known.facts = self.head, self._accounts, self._facts
-        known.filed = self._under_way
+        known.filed, known.rests, known.checked = self._under_way, self._rests, self.tally is not None
+        known.digest = self._digest if self.tally is None else self.tally.taken_over(self.head)
         return known
 
-    def append(self, body: bytes) -> Link:
-        link = self.head.next(body)
+    def _insert(self, link: Link, body: bytes) -> None:
         self._wire.send(_ENTRY, *link, body)
-        self.head = link
-        self._last = link, body
-        return link
 
     def entry(self, number: int) -> tuple[Link, bytes] | None:
-        if self._last is not None and self._last[0].number == number:
-            return self._last
+        if (last := self._last(number)) is not None:
+            return last
         rows = self._wire.rows("SELECT number, hash, body FROM sfumato.entries WHERE number = $1", number)
         return (Link(*rows[0][:2]), rows[0][2]) if rows else None
 
     def account(self, name: str) -> Account | None:
         if name not in self._accounts:
             rows = self._wire.rows("SELECT state, totals FROM sfumato.accounts WHERE name = $1", name)
+            self._read_account(name, rows[0] if rows else None)
             if not rows:
                 return None
             with told():
@@ -95,16 +130,21 @@ class PostgresBook:
         return tuple(name for (name,) in rows)
 
     def put_account(self, account: Account) -> None:
-        if only_moved(self._accounts.get(account.name), account):
-            self._wire.send(_TOTALS, account.name, totals(account))
+        name, numbers = account.name, totals(account)
+        if name in self._rests and only_moved(self._accounts.get(name), account):
+            self._put_account(name, None, numbers)
+            self._wire.send(_TOTALS, name, numbers)
         else:
-            self._wire.send(_ACCOUNT, account.name, rest(account), totals(account))
+            stays = rest(account)
+            self._put_account(name, stays, numbers)
+            self._wire.send(_ACCOUNT, name, stays, numbers)
         self._accounts[account.name] = account
 
     def fact(self, kind: str, name: str) -> Any:
         if (kind, name) in self._facts:
             return self._facts[kind, name]
         rows = self._wire.rows("SELECT state FROM sfumato.facts WHERE kind = $1 AND name = $2", kind, name)
+        self._read_fact(kind, name, rows[0][0] if rows else None)
         with told():
             return keep_fact(self._facts, kind, name, record.parse(rows[0][0]) if rows else None)
 
@@ -117,7 +157,9 @@ class PostgresBook:
             return {name: record.parse(state) for name, state in rows}
 
     def put_fact(self, kind: str, name: str, value: Any) -> None:
-        self._wire.send(_FACT, kind, name, record.canonical(value))
+        state = record.canonical(value)
+        self._put_fact(kind, name, state)
+        self._wire.send(_FACT, kind, name, state)
         keep_fact(self._facts, kind, name, value)
 
     def filed(self, receipt: str) -> Filed | None:
@@ -131,9 +173,11 @@ class PostgresBook:
         yield from self._filed(where, plan_hash, data)
 
     def _filed(self, where: LiteralString, *values: str) -> list[Filed]:
-        rows = self._wire.rows(f"SELECT receipt, state, key, answer FROM sfumato.receipts WHERE {where}", *values)
+        rows = self._wire.rows(f"SELECT id, receipt, state, key, answer FROM sfumato.receipts WHERE {where}", *values)
+        for row in rows:
+            self._read_receipt(*row[:4])
         with told():
-            return [Filed(record.parse(receipt, Receipt), *state) for receipt, *state in rows]
+            return [Filed(record.parse(receipt, Receipt), *state) for _, receipt, *state in rows]
 
     def receipts(self) -> Iterator[tuple[tuple[str, str, str], Filed]]:
         after = ""
@@ -152,7 +196,9 @@ class PostgresBook:
     def file(self, filed: Filed) -> None:
         known = filed.receipt.id in self._under_way
         under_way(self._under_way, filed)
+        row = filed.row()
+        self._put_receipt(row[0], row[1], row[2], row[3])
         if known:
             self._wire.send(_NEXT, filed.receipt.id, filed.state, filed.answer)
         else:
-            self._wire.send(_RECEIPT, *filed.row())
+            self._wire.send(_RECEIPT, *row)

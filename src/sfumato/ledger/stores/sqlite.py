@@ -30,8 +30,10 @@ _BLOCK = 10_000  # entries that are read at once
 _INDEXES = {
     "receipts_by_key": "SELECT key, id FROM receipts {how} WHERE key IS NOT NULL ORDER BY key, id",
     "receipts_by_plan": "SELECT plan_hash, data, id FROM receipts {how} WHERE answer IS NOT NULL ORDER BY 1, 2, 3",
+    "receipts_live": "SELECT id FROM receipts {how} WHERE state IN ('spent', 'held', 'opened') ORDER BY id",
     "sqlite_autoindex_facts_1": "SELECT kind, name, rowid FROM facts {how} ORDER BY kind, name",
 }
+_WRITE = "BEGIN IMMEDIATE"
 _APPLICATION = 0x5F0A70  # marks the file as a ledger
 
 
@@ -154,7 +156,7 @@ class SQLiteStore:
     def writing(self) -> Iterator[Book]:
         if self._read_only:
             raise LedgerError(READ_ONLY)
-        with self._transaction("BEGIN IMMEDIATE") as book:
+        with self._transaction(_WRITE) as book:
             yield book
 
     @contextmanager
@@ -169,8 +171,10 @@ class SQLiteStore:
                 self._undo()  # an interrupt may come at any time, also while a transaction is being undone
                 with told():
                     self._connection.execute(begin)
-                    book = SQLiteBook(self._connection, self._known)
+                    book = SQLiteBook(self._connection, self._known, writes=begin == _WRITE)
+                    self._known = self._known._replace(digest=book.digest)  # also where this one is undone
                 yield book
+                book.seal()
                 self._commit()
                 self._settled()
                 self._known = book.known

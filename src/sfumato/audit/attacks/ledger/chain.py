@@ -5,12 +5,11 @@ hashed anew; then the signed checkpoints outside tell, up to the last of them. W
 they amount to, and `verify` computes it again.
 
 Two attacks on a ledger with an anchor. Bytes of its file are flipped, one at a time: where the logical content of a
-table has changed, or the file cannot be read, `verify` must say so; every other byte that it does not see must be one of
-those that are named as harmless (pages.py). And somebody
-who may write the file edits it: entries are changed, dropped, exchanged, added, cut off, also with all hashes written
-anew, and accounts, receipts, answers and facts are changed beside them. Of entries the first bad one must be named, or,
-where all hashes fit again, one before it: the first that no checkpoint proves. The planted bug follows the hashes and
-stops there.
+table has changed, or the file cannot be read, `verify` must say so; every other byte that it does not see must be one
+of those that are named as harmless (pages.py). And somebody who may write the file edits it: entries are changed,
+dropped, exchanged, added, cut off, also with all hashes written anew, and accounts, receipts, answers and facts are
+changed beside them. Of entries the first bad one must be named, or, where all hashes fit again, one before it: the
+first that no checkpoint proves. The planted bug follows the hashes and stops there.
 """
 
 from __future__ import annotations
@@ -45,6 +44,7 @@ TABLES = ("entries", "accounts", "receipts", "facts")
 BY_INDEX = (
     "SELECT key, id FROM receipts INDEXED BY receipts_by_key WHERE key IS NOT NULL ORDER BY key",
     "SELECT plan_hash, data, id FROM receipts INDEXED BY receipts_by_plan WHERE answer IS NOT NULL ORDER BY plan_hash",
+    "SELECT id FROM receipts INDEXED BY receipts_live WHERE state IN ('spent', 'held', 'opened') ORDER BY id",
     "SELECT kind, name, rowid FROM facts INDEXED BY sqlite_autoindex_facts_1 ORDER BY kind, name",
 )
 

@@ -8,9 +8,9 @@ from typing import Any
 
 from .... import exact, process
 from ....accounting import members
-from ....ledger import charging, holding, parts, spending, tree
+from ....ledger import charging, holding, owners, parts, spending, tree
 from ....ledger.proof import chain, headed
-from ....ledger.stores import sqlite
+from ....ledger.stores import digest, sqlite
 from ..mutant import Shelf, attacks, plans, swap, swap_everywhere
 
 FAULTS = Shelf("ledger")
@@ -175,3 +175,14 @@ def forks_count_apart() -> None:
 @FAULTS.fault("nobody compares the head outside", by=attacks("L17"))
 def never_compared() -> None:
     swap_everywhere(headed._holds, lambda _: lambda book, link: True)
+
+
+@FAULTS.fault("the state beside the entries is believed", by=attacks("L18"))
+def believed() -> None:
+    swap(digest, "begun", lambda _: lambda head, last, rows: digest.Digest.of(head, rows))
+    swap(digest.Tally, "check", lambda _: lambda self, name, of: None)
+
+
+@FAULTS.fault("a project says whose rows are whose", by=attacks("L19"))
+def other_owners() -> None:
+    swap_everywhere(owners.new_owners, lambda _: lambda book, data, plan, owners: {})
