@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from collections.abc import Callable
 from dataclasses import replace
 from pathlib import Path
@@ -172,3 +173,5 @@ def test_what_was_stored_before_keeps_its_text_and_its_hash() -> None:
     declared = DECLARED.tables["visits"]
     assert record.parse(record.canonical(declared), Table) == declared
     assert record.canonical(declared) != record.canonical(replace(declared, names=None))
+    for each in (table, declared, DECLARED):  # written at once, or by way of JSON: the same text
+        assert record.canonical(each) == json.dumps(record.encode(each), sort_keys=True, separators=(",", ":")).encode()

@@ -41,6 +41,7 @@ class _Form(NamedTuple):
     parts: tuple[tuple[str, str, bool], ...]
     end: str
     kept: bool
+    later: Mapping[str, Any]
 
 
 _FORMS: dict[type, _Form] = {}
@@ -89,8 +90,6 @@ def _form(cls: type, kept: bool) -> _Form | None:
     """None for what only `encode` can write: what counts as a number, text or mapping, and fields that come and go."""
     if issubclass(cls, _PLAIN) or not all(f.init for f in fields(cls) if f.metadata.get("live")):
         return None
-    if any(f.metadata.get("later") for f in fields(cls)):
-        return None
     live = {f.name: bool(f.metadata.get("live")) for f in fields(cls)}
     names = sorted(["is", *(f.name for f in fields(cls) if f.init)])
     parts, before = [], "{"
@@ -101,7 +100,10 @@ def _form(cls: type, kept: bool) -> _Form | None:
         else:
             parts.append((before, name, live[name]))
             before = ","
-    return _Form(tuple(parts), before.rstrip(",") + "}", kept)
+    later = {f.name: f.default for f in fields(cls) if f.metadata.get("later")}
+    if any(start != f",{_quoted(name)}:" for start, name, _ in parts if name in later):
+        return None  # what is left out would take the record's own name, or the opening brace, along
+    return _Form(tuple(parts), before.rstrip(",") + "}", kept, later)
 
 
 def _remembered(hash_of: Callable[[Any], int]) -> Callable[[Any], int]:
@@ -345,7 +347,10 @@ def _record_text(value: Any) -> str:
     form = _FORMS[type(value)]
     if form.kept and (known := value.__dict__.get(_TEXT)) is not None:
         return str(known)
-    text = "".join([start + _field_text(getattr(value, name), live) for start, name, live in form.parts]) + form.end
+    parts: Any = form.parts
+    if form.later:
+        parts = [part for part in parts if part[1] not in form.later or getattr(value, part[1]) != form.later[part[1]]]
+    text = "".join([start + _field_text(getattr(value, name), live) for start, name, live in parts]) + form.end
     if form.kept:
         object.__setattr__(value, _TEXT, text)
     return text
