@@ -85,7 +85,7 @@ def verify(
     if prices.unread:
         notes.append(
             f"{prices.unread} queries could not be read back here, so their prices are compared with their events "
-            "only: pip install 'sfumato[sql]'"
+            "only: pip install 'sfumato[sql]'; one that is refused today stays unread"
         )
     if prices.cheap:
         problems.append(
