@@ -116,6 +116,9 @@ LEAVES: dict[str, Callable[[Any], Any]] = {
     "chosen ones": lambda x: x.masked_select(x > -100).view(N, 4),
     "those that differ": lambda x: x + x.unique()[0],
     "equal or not": lambda x: x * (2 if torch.equal(x, x.flip(0)) else 1),
+    "a list of numbers": lambda x: x + torch.tensor([x[0, 0], x[1, 0], x[2, 0], x[3, 0]]),
+    "a text": lambda x: x * len(repr(x)),
+    "where to split": lambda x: x * len(torch.tensor_split(torch.arange(6), (x[:, 0] > 0).long())[0]),
     "as many classes as there are": lambda x: functional.one_hot((x[:, 0] > 0).long()).float() @ torch.ones(2, 4),
 }
 APART: dict[str, Callable[[Any], Any]] = {

@@ -28,6 +28,7 @@ from typing import Any
 import torch
 from torch.overrides import TorchFunctionMode
 from torch.utils._python_dispatch import TorchDispatchMode, _disable_current_modes, _get_current_dispatch_mode_stack
+from torch.utils._pytree import tree_leaves
 
 from ...errors import PlanError
 from ..layout import Layout
@@ -51,9 +52,11 @@ _LEAVING = frozenset(
     getattr(torch.Tensor, name)
     for name in (
         "numpy", "tolist", "__array__", "__dlpack__", "data_ptr", "storage", "untyped_storage", "apply_", "map_",
-        "share_memory_", "__reduce_ex__",
+        "const_data_ptr", "share_memory_", "__reduce_ex__", "__repr__",
     )
+    if hasattr(torch.Tensor, name)
 )  # fmt: skip
+_BUILDING = (torch.tensor, torch.as_tensor, torch.asarray, torch.Tensor.new_tensor)  # read the tensors of a list
 _SPLITTING = (torch.tensor_split, torch.Tensor.tensor_split)  # reads where to split, if that is a tensor
 _CHECKING = (torch.nn.functional.one_hot, torch.nn.functional.gaussian_nll_loss)  # look at arguments to refuse them
 _CONSTANT = torch.ops.aten.lift_fresh.default  # torch.tensor(...)
@@ -181,10 +184,7 @@ class Watch:
 
     def called(self, func: Any, args: Sequence[Any], kwargs: dict[str, Any]) -> Any:
         """A function of torch, seen from Python."""
-        leaving = args[:1] if func in _LEAVING else args[1:2] if func in _SPLITTING else ()
-        if self.strict and any(
-            isinstance(each, torch.Tensor) and self.memory.owner(each) is not None for each in leaving
-        ):
+        if self.strict and any(self.memory.owner(each) is not None for each in _leaving(func, args, kwargs)):
             raise PlanError(_DECIDES.format(name=func.__name__))
         if func in _CHECKING and not _sizes_itself(func, args, kwargs):
             self._checks += 1
@@ -227,6 +227,19 @@ def same(trace: Trace, surveyed: Trace | None) -> None:
     """Refuse a pass that did something else than the one that was looked at first."""
     if trace != surveyed:
         raise PlanError(_ANOTHER)
+
+
+def _leaving(func: Any, args: Sequence[Any], kwargs: dict[str, Any]) -> list[torch.Tensor]:
+    """The tensors that a function reads for Python, past all that is computed."""
+    if func in _LEAVING:
+        return [args[0]]
+    if func in _SPLITTING or func in _BUILDING:
+        own = func is torch.Tensor.new_tensor or func in _SPLITTING  # the first one is whose method it is
+        lists = [
+            each for each in (*args[own:], *kwargs.values()) if func in _SPLITTING or isinstance(each, list | tuple)
+        ]
+        return [each for each in tree_leaves(lists) if isinstance(each, torch.Tensor)]
+    return []
 
 
 def _sizes_itself(func: Any, args: Sequence[Any], kwargs: dict[str, Any]) -> bool:
