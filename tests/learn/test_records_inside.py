@@ -202,7 +202,7 @@ def eighty() -> dict[str, Any]:
 def test_whoever_follows_the_advice_on_a_buffer_releases_nothing_of_it(persistent: bool) -> None:
     model = nn.Sequential(Running(persistent), Line(3))
     asks = curator(given=eighty())
-    with pytest.raises(PlanError, match=r"outlives the pass.*eval mode"):
+    with pytest.raises(PlanError, match=r"0: the buffer 'mean' changes in the forward pass.*eval mode"):
         plan_for(model, data=asks.private, steps=3)
     model[0].eval()
     released = asks.release(plan_for(model, data=asks.private, steps=3)).value

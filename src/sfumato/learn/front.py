@@ -6,16 +6,18 @@ import math
 from collections.abc import Callable
 from dataclasses import replace
 from fractions import Fraction
+from functools import partial
 from typing import Any, Literal, Protocol
 
 import torch
 
 from .. import checks, events
 from ..accounting.calibrate import calibrate
-from ..errors import ArgumentError
+from ..errors import ArgumentError, PlanError
 from ..schema import Schema, Table
 from ..units import Unit
-from .checking import check_parts
+from .chance import apart
+from .checking import check, check_parts
 from .clipping import Adaptive, Clipping, Flat
 from .engine import Engine
 from .features import Features, Target
@@ -95,8 +97,13 @@ def sgd(
     check_parts(model)
     tells.check(table)
     examples = made_up(reads, tells, table)
-    engine = Engine(known.fresh(), named.call, examples=examples, each=per_unit, cast=_cast(cast))
-    sized = micro_batch(engine, math.ceil(drawn.expected), micro)
+    engine = partial(Engine, loss=named.call, examples=examples, each=per_unit, cast=_cast(cast))
+    try:
+        sized = micro_batch(engine(known.fresh()), math.ceil(drawn.expected), micro)
+    except PlanError:
+        with apart():
+            check(engine(known.fresh()), clipping=rule)  # which says where, and what to do
+        raise
     if isinstance(drawn, Poisson):
         drawn = Poisson.of(share, drawn.population, allowed / (_LATE * times))
     passes = -(-drawn.slots // sized.micro)
