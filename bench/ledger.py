@@ -25,6 +25,7 @@ import sys
 import tempfile
 import time
 from collections.abc import Callable, Iterator
+from contextlib import AbstractContextManager
 from dataclasses import asdict, dataclass, field
 from fractions import Fraction
 from functools import partial
@@ -35,7 +36,7 @@ from sfumato import Budget
 from sfumato.ledger.opening import with_head
 from sfumato.ledger.proof.chain import first_broken
 from sfumato.ledger.proof.verify import verify
-from sfumato.ledger.stores.base import Store
+from sfumato.ledger.stores.base import Book, Store
 from sfumato.ledger.stores.postgres import PostgresStore
 from sfumato.ledger.stores.sqlite import SQLiteStore
 
@@ -57,7 +58,15 @@ from .ledger_places import (
 WRITERS = 16
 HALF, OPEN_WITHIN, HASHED = 0.5, 1.0, 50_000
 HEADED, HEAD_COSTS = "SQLite, release, with a head / without", 1.5
+DIGEST, DIGEST_COSTS = "SQLite, spend, held to the digest / not", 1.1
 STEADY = 1.5  # what the n-th spend may cost, in units of the tenth: told, and no bar
+
+
+class Unheld(SQLiteStore):
+    """Believes the rows that are stored beside the entries, and binds none of them: as stores were before."""
+
+    def writing(self) -> AbstractContextManager[Book]:
+        return self._transaction("BEGIN IMMEDIATE TRANSACTION")  # not the words by which a writer's book is told
 
 
 @dataclass(frozen=True)
@@ -168,6 +177,14 @@ def _durable_sqlite(figures: Figures, effort: Effort, folder: Path) -> None:
     figures.turns(effort, {HEADED: (partial(release, outside, alone=True), partial(release, inside, alone=True))})
     outside.shut()
     inside.shut()
+    for path, alone in (("one account", True), ("three accounts", False)):
+        held, unheld = (
+            opened(kind(folder / f"spends{next(names)}", create=True), alone=alone) for kind in (SQLiteStore, Unheld)
+        )
+        pair = partial(spend, held, alone=alone), partial(spend, unheld, alone=alone)
+        figures.turns(effort, {f"{DIGEST}, {path}": pair})
+        held.shut()
+        unheld.shut()
 
 
 def _durable_postgres(figures: Figures, effort: Effort, server: Server) -> None:
@@ -275,10 +292,7 @@ def bars(figures: Figures) -> Iterator[Bar]:
             promise = f"{place}: spent, opened and settled / three bare synced inserts ≥ {HALF}"
             yield Bar(promise, times(ratio), kept=ratio >= HALF)
         if place == "SQLite":
-            cost = 1 / figures.ratios[HEADED]
-            yield Bar(
-                f"a release with its head synced outside / without ≤ {HEAD_COSTS}", times(cost), cost <= HEAD_COSTS
-            )
+            yield from _costs(figures)
         if f"{place}, open" in figures.seconds:
             entries = figures.counts["entries" if place == "SQLite" else "entries on the server"]
             seconds = figures.seconds[f"{place}, open"]
@@ -298,6 +312,15 @@ def bars(figures: Figures) -> Iterator[Bar]:
     )
     lost = found["errors"] + found["died"]
     yield Bar(f"{WRITERS} writers: none lost, none refused by error", f"{lost} errors", kept=lost == 0)
+
+
+def _costs(figures: Figures) -> Iterator[Bar]:
+    """What head and digest cost, each beside a store that has none of it."""
+    cost = 1 / figures.ratios[HEADED]
+    yield Bar(f"a release with its head synced outside / without ≤ {HEAD_COSTS}", times(cost), cost <= HEAD_COSTS)
+    for path in ("one account", "three accounts"):
+        cost = 1 / figures.ratios[f"{DIGEST}, {path}"]
+        yield Bar(f"a spend held to the digest / not, {path} < {DIGEST_COSTS}", times(cost), cost < DIGEST_COSTS)
 
 
 def report(figures: Figures, effort: Effort) -> str:

@@ -25,6 +25,7 @@ from sfumato.audit.attacks.ledger.striking import WORKER, said, strike
 from sfumato.errors import LedgerError
 from sfumato.ledger.ledger import Ledger
 from sfumato.ledger.proof.chain import first_broken
+from sfumato.ledger.stores.digest import EDITED
 from sfumato.ledger.stores.sqlite import SQLiteStore
 from tests.helpers import AGES, BY_PATIENT, PATIENTS, Columns, Hooked, hooked, laplace, spent
 from tests.ledger.striking import traced
@@ -313,7 +314,7 @@ def test_l6_damaged_bytes_are_a_refusal_or_are_not_read(quick: Path, monkeypatch
                     assert not columns.reads
                     raise
         except LedgerError as problem:
-            assert str(problem) in (DAMAGED, STRANGE, NEWER, EMPTY, OTHER, FULL, FORBIDDEN), problem
+            assert str(problem) in (DAMAGED, EDITED, STRANGE, NEWER, EMPTY, OTHER, FULL, FORBIDDEN), problem
             outcomes[number] = "refused"
         for rest in ("ledger-wal", "ledger-shm"):
             (folder / rest).unlink(missing_ok=True)

@@ -28,6 +28,7 @@ HARMLESS = {
     "change for which the version is valid": "says only whether the number of pages is believed",
     "version of SQLite that wrote last": "is a note for people",
     "room between rows": "no row reaches there: rows are found by their pointers",
+    "the mark of a row's own number": "the number is the row's key, and what stands in its place is not read",
     "a freed place on a page": "no row is there any more",
     "a page with scraps between its rows": "one to three bytes that are too few for a row, and counted on the page",
     "the end of a page that a row goes on from": "the row's length ends before it",
@@ -56,6 +57,8 @@ def region(content: bytes, place: int) -> str:
         return "room between rows"
     if any(first <= offset < first + length for first, length in _freed(page, begin)):
         return "a freed place on a page"
+    if page[begin] == 13 and offset in set(_first_marks(page, begin, cells)):
+        return "the mark of a row's own number"
     return "rows" if not page[begin + 7] else "a page with scraps between its rows"
 
 
@@ -76,6 +79,17 @@ def _freed(page: bytes, begin: int) -> Iterator[tuple[int, int]]:
         length = int.from_bytes(page[block + 2 : block + 4], "big")
         yield block + 4, length - 4
         block = int.from_bytes(page[block : block + 2], "big")
+
+
+def _first_marks(page: bytes, begin: int, cells: int) -> Iterator[int]:
+    """Where each row of a table says of what kind its first column is: behind its length, number and header."""
+    for n in range(cells):
+        place = int.from_bytes(page[begin + 8 + 2 * n : begin + 10 + 2 * n], "big")
+        for _ in range(3):
+            while page[place] >= 0x80:
+                place += 1
+            place += 1
+        yield place
 
 
 def _is_tree(content: bytes, number: int, size: int) -> bool:
