@@ -24,6 +24,7 @@ import hashlib
 import re
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
+from functools import lru_cache
 
 from ...errors import LedgerError
 from ..proof.chain import GENESIS, Link
@@ -38,9 +39,11 @@ FOLLOWED = 1000  # entries of others that are read to go on from what is known; 
 _SIZE = 16  # bytes of names and values
 _NONE = bytes(_SIZE)  # the value of a leaf that is gone
 _BITS = 2048
+_MASK = 2**_BITS - 1
 _LEFT = re.compile(rb',\["left","([0-9a-f]{64})((?:[0-9a-f]{64})*)"\]\]\}')
 
 
+@lru_cache(maxsize=4096)
 def leaf(kind: str, name: str) -> bytes:
     return hashlib.sha256(f"{kind}\0{name}".encode("utf-8", "surrogatepass")).digest()[:_SIZE]
 
@@ -50,6 +53,7 @@ def value(*parts: bytes) -> bytes:
     return hashlib.sha256(b"".join(len(part).to_bytes(8, "big") + part for part in parts)).digest()[:_SIZE]
 
 
+@lru_cache(maxsize=4096)  # what one transaction adds, the next one takes away
 def _term(name: bytes, of: bytes) -> int:
     return int.from_bytes(hashlib.shake_256(name + of).digest(_BITS // 8), "big")
 
@@ -69,7 +73,7 @@ class Digest:
     @classmethod
     def of(cls, head: Link, rows: Iterable[tuple[bytes, bytes]]) -> Digest:
         leaves = dict(rows)
-        return cls(head, leaves, sum(_term(*each) for each in leaves.items()) % 2**_BITS)
+        return cls(head, leaves, sum(_term(*each) for each in leaves.items()) & _MASK)
 
 
 class Tally:
@@ -95,7 +99,7 @@ class Tally:
         old = self._value(name)
         if old != new:
             gone, added = (0 if each == _NONE else _term(name, each) for each in (old, new))
-            self._total = (self._total - gone + added) % 2**_BITS
+            self._total = (self._total - gone + added) & _MASK
         changes[name] = new
 
     def _value(self, name: bytes) -> bytes:
