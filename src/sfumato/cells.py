@@ -129,9 +129,9 @@ def _of_codes(codes: NDArray[np.int64], known: Raw) -> Raw:
 
 def _of_arrow(given: Any) -> Raw:
     """All chunks as one: how a column is cut is nobody's business."""
-    chunks = [plain_arrow(chunk) for chunk in (given.chunks if hasattr(given, "chunks") else [given])]
-    if not chunks:
+    if not len(given):
         return _nothing(0)
+    chunks = [plain_arrow(chunk) for chunk in (given.chunks if hasattr(given, "chunks") else [given])]
     arrow, kind = importlib.import_module("pyarrow"), chunks[0].type
     types = arrow.types
     if _is_text(kind, types):

@@ -152,7 +152,7 @@ def _holds(form: str, kind: Any, ordinary: tuple[Any, ...]) -> bool:
         return False
     try:
         with tempfile.TemporaryDirectory() as folder:
-            FORMS[form]({"x": _made(form, kind)(ordinary)}, list(range(len(ordinary))), Path(folder))
+            FORMS[form]({"x": _made(form, kind)(ordinary)}, Path(folder))
     except Exception:
         return False
     return True

@@ -53,19 +53,21 @@ class Kind:
 
     def stored(self, cells: Sequence[Any], numbers: Sequence[int], folder: Path) -> Any:
         """A table of these cells, in each of its columns, as what a Private is given."""
-        made = self.column(list(cells))
-        columns = {name: made for name in self.table.columns if name != "n"}
-        return FORMS[self.form](columns, list(numbers), folder)
+        made, numbered = self.column(list(cells)), list(numbers)
+        text = self.form.startswith("csv")
+        column = [str(number).encode("utf-16-le" if "utf-16" in self.form else "utf-8") for number in numbered]
+        return FORMS[self.form](dict.fromkeys(self.table.columns, made) | {"n": column if text else numbered}, folder)
 
     def neighbours(self, places: Sequence[str] = ("middle",)) -> Iterator[tuple[str, list[Any], list[int]]]:
-        """The ordinary rows with one awkward row beside them; which it is, its cells and the numbers of its rows."""
+        """No row at all, and one awkward row beside the ordinary ones, or alone: words, cells, and numbers of rows."""
         count = len(self.ordinary)
         at = {"start": 0, "middle": count // 2, "end": count}
+        yield "no row at all", [], []
         for (place, cell), where in itertools.product(enumerate(self.awkward), places):
-            cells, numbers = list(self.ordinary), list(range(count))
-            cells.insert(at[where], cell)
-            numbers.insert(at[where], count)
-            yield f"awkward cell {place} at the {where}", cells, numbers
+            cells, numbers = ([], []) if where == "alone" else (list(self.ordinary), list(range(count)))
+            cells.insert(at.get(where, 0), cell)
+            numbers.insert(at.get(where, 0), count)
+            yield f"awkward cell {place}, {where}", cells, numbers
 
 
 def read_as_rows(kind: Kind, given: Any, reads: Callable[..., Rows] = Rows.read) -> dict[int, tuple[Any, ...]]:
@@ -95,7 +97,7 @@ def changed_by(
                 raise
             yield f"{kind.name}: {words} fails the reading"
             continue
-        if any(repr(beside.get(number)) != repr(alone.get(number)) for number in ordinary):
+        if any(repr(beside.get(number)) != repr(alone.get(number)) for number in numbers if number in ordinary):
             yield f"{kind.name}: {words} changes how others are read"
 
 
@@ -118,48 +120,46 @@ def read_by_engine(kind: Kind, given: Any) -> dict[int, tuple[Any, ...]]:
     return {row[0]: row[1:] for row in zip(*(column.to_pylist() for column in table.columns), strict=True)}
 
 
-def _in_arrow(columns: Mapping[str, Any], numbers: list[int], folder: Path) -> Any:
-    return needed("pyarrow").table({"n": numbers, **columns})
+def _in_arrow(columns: Mapping[str, Any], folder: Path) -> Any:
+    return needed("pyarrow").table(dict(columns))
 
 
-def _in_parquet(columns: Mapping[str, Any], numbers: list[int], folder: Path) -> Any:
+def _in_parquet(columns: Mapping[str, Any], folder: Path) -> Any:
     path = folder / "law.parquet"
-    needed("pyarrow.parquet").write_table(_in_arrow(columns, numbers, folder), path)
+    needed("pyarrow.parquet").write_table(_in_arrow(columns, folder), path)
     return path
 
 
-def _in_duckdb(columns: Mapping[str, Any], numbers: list[int], folder: Path) -> Any:
+def _in_duckdb(columns: Mapping[str, Any], folder: Path) -> Any:
     path = folder / "law.duckdb"
     path.unlink(missing_ok=True)
     opened = needed("duckdb").connect(str(path))
     try:
-        opened.register("given", _in_arrow(columns, numbers, folder))
+        opened.register("given", _in_arrow(columns, folder))
         opened.execute("CREATE TABLE data AS SELECT * FROM given")
     finally:
         opened.close()
     return path
 
 
-def _in_pandas(columns: Mapping[str, Any], numbers: list[int], folder: Path) -> Any:
-    return needed("pandas").DataFrame({"n": numbers, **columns})
+def _in_pandas(columns: Mapping[str, Any], folder: Path) -> Any:
+    return needed("pandas").DataFrame(dict(columns))
 
 
-def _in_polars(columns: Mapping[str, Any], numbers: list[int], folder: Path) -> Any:
-    return needed("polars").DataFrame({"n": numbers, **columns})
+def _in_polars(columns: Mapping[str, Any], folder: Path) -> Any:
+    return needed("polars").DataFrame(dict(columns))
 
 
-def _by_name(columns: Mapping[str, Any], numbers: list[int], folder: Path) -> Any:
-    return {"n": numbers, **columns}
+def _by_name(columns: Mapping[str, Any], folder: Path) -> Any:
+    return dict(columns)
 
 
-def _in_csv(encoding: str, quote: str) -> Callable[[Mapping[str, Any], list[int], Path], Any]:
+def _in_csv(encoding: str, quote: str) -> Callable[[Mapping[str, Any], Path], Any]:
     plain = "utf-16-le" if encoding == "utf-16" else encoding
 
-    def write(columns: Mapping[str, Any], numbers: list[int], folder: Path) -> Any:
-        lines = [",".join(["n", *columns]).encode(plain)]
-        for place, number in enumerate(numbers):
-            cells = [str(number).encode(plain), *(column[place] for column in columns.values())]
-            lines.append(",".encode(plain).join(cells))
+    def write(columns: Mapping[str, Any], folder: Path) -> Any:
+        lines = [",".join(columns).encode(plain)]
+        lines += [",".encode(plain).join(cells) for cells in zip(*columns.values(), strict=True)]
         path = folder / "law.csv"
         path.write_bytes("\n".encode(plain).join([*lines, b""]))
         return Csv(path, encoding=encoding, quote=quote)
@@ -170,11 +170,11 @@ def _in_csv(encoding: str, quote: str) -> Callable[[Mapping[str, Any], list[int]
 class _Records:
     """A data set of map style."""
 
-    def __init__(self, columns: Mapping[str, Any], numbers: list[int]) -> None:
-        self._columns = {"n": numbers, **columns}
+    def __init__(self, columns: Mapping[str, Any]) -> None:
+        self._columns = columns
 
     def __len__(self) -> int:
-        return len(self._columns["n"])
+        return len(next(iter(self._columns.values())))
 
     def __getitem__(self, place: int) -> dict[str, Any]:
         return {name: _raised(cells[place]) for name, cells in self._columns.items()}
@@ -186,12 +186,12 @@ def _raised(cell: Any) -> Any:
     return cell
 
 
-FORMS: dict[str, Callable[[Mapping[str, Any], list[int], Path], Any]] = {
+FORMS: dict[str, Callable[[Mapping[str, Any], Path], Any]] = {
     "arrow": _in_arrow,
     "polars": _in_polars,
     "pandas": _in_pandas,
     "columns": _by_name,
-    "examples": lambda columns, numbers, folder: Examples(_Records(columns, numbers)),
+    "examples": lambda columns, folder: Examples(_Records(columns)),
     "parquet": _in_parquet,
     "duckdb": _in_duckdb,
     **{

@@ -14,16 +14,18 @@ from __future__ import annotations
 
 import copy
 import inspect
+import tempfile
 import time
 import warnings
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import replace as changed
 from itertools import groupby
+from pathlib import Path
 from typing import Any
 
 from ... import checks
 from ...accounting.filters import Budget
-from ...errors import ArgumentError, PrivacyWarning
+from ...errors import ArgumentError, PrivacyWarning, SfumatoError
 from ...events import Event
 from ...noise import Bits
 from ...owners import owners
@@ -35,10 +37,11 @@ from ..neighbours import ordinary
 from .booking import Claim, accounting, check_claim
 from .differences import Difference, differences
 from .foreign import Recorder
+from .holding import HELD, Held, by_schema, held_data
 from .recording import EXCEPTION, MOVES, NUMBER, ORDER, OUTSIDE, RESULT, SHAPE, Finding, Tape
 from .replayed import Replayed
 from .running import Ran, Stage
-from .tables import Case, cases_from, cases_of, columns_given, like, typed
+from .tables import Case, cases_from, cases_of, columns_given, like, odd_cases, typed
 
 _OTHER = 2**40 + 1  # another seed for what is drawn outside
 _SEEDS = 16
@@ -63,7 +66,7 @@ def replay(
     recorder: Recorder | None = None,
     budget: Budget | None = None,
     claim: Claim = None,
-    form: Callable[[Any], Any] | None = None,
+    form: Callable[[Any], Any] | str | None = None,
     awkward: bool = True,
     most: int | None = None,
     name: str = "data",
@@ -74,14 +77,18 @@ def replay(
     pipeline  a function of any of: `curator` (a Curator on made-up rows), `data` (the raw columns, for glue that holds
               them as well), `recorder` (a Recorder, for mechanisms that are not sfumato's)
     schema    what the rows look like: neighbours are made up from it. A curator needs it
-    data      rows of your own to make neighbours from, none of them sensitive: columns by name, or a frame
+    data      rows of your own to make neighbours from, none of them sensitive: columns by name, a frame of pandas,
+              polars or Arrow, or a file (a path, or a source). Neighbours of a frame or file are such a frame or file
     pairs     neighbours of your own: (table, neighbour), or (table, neighbour, words)
     public    the public tables by name, where the schema has some; rows are made up unless given
     recorder  the one that the pipeline uses, where it does not take it as an argument
     budget    the account of the curator, called `name`; a wide one unless given
     claim     what the pipeline is said to cost in all: an epsilon, a Budget, or an event
-    form      what the pipeline gets its raw columns as, such as pandas.DataFrame
-    awkward   with cells that real tables hold and a schema does not allow: beyond the bounds, nan, NULL
+    form      what the pipeline gets its raw columns as, such as pandas.DataFrame; or the form in which both the curator
+              and the pipeline get their tables: "pandas", "polars", "arrow", "csv", "parquet" or "duckdb" (a file is
+              given as its source)
+    awkward   with cells that real tables hold and a schema does not allow: beyond the bounds, nan, NULL; in frames and
+              files also text that is not UTF-8, and moments that no calendar holds
     most      pairs to try at most; all of them unless given
     """
     started = time.perf_counter()
@@ -92,21 +99,26 @@ def replay(
     if isinstance(schema, Schema):
         owners(schema, protects)
     check_claim(claim)
-    if form is not None and not callable(form):
-        raise checks.refuse("form", form, "what makes a table out of raw columns, such as pandas.DataFrame")
+    _check_form_given(form, pairs)
     table = None if schema is None or pairs is not None else _only(schema)
     source = bits_of(bits)
-    if table is not None and data is not None:
+    held, data = _held(form, table, data)
+    if table is not None and data is not None and held is None:
         _check_cells(table, data, awkward)
+    folder = Path()  # until there is one for files
 
     def shaped(columns: Any) -> Any:
+        if held is not None:
+            return held.stored(columns, folder)
+        assert not isinstance(form, str)
         if pairs is not None:
             return columns if form is None else form(columns)
-        held = typed(table, columns, awkward=awkward) if table is not None else like(data, columns)
-        return held if form is None else form(held)
+        raw = typed(table, columns, awkward=awkward) if table is not None else like(data, columns)
+        return raw if form is None else form(raw)
 
     def private(columns: Any) -> Private:
         assert schema is not None
+        columns = columns if held is None else shaped(columns)
         if table is None or len(schema.tables) == 1:
             return Private(name, columns, unit=protects, schema=schema)
         known = {each.name: ordinary(each) for each in schema.tables.values()} | dict(public or {})
@@ -117,13 +129,49 @@ def replay(
         wide = budget if budget is not None else Budget(epsilon=1000, delta=0.01)
     stage = Stage(pipeline, asked, recorder, shaped, private, {name: wide}, shown=data is None and pairs is None)
     look = _Look(stage, claim, source)
-    cases = _spread(list(_cases(schema, data, pairs, protects, awkward)), most)
+    cases = list(_cases(schema, data, pairs, protects, awkward))
+    if held is not None and table is not None and data is None and awkward:
+        cases = [*odd_cases(table, protects), *cases]
+    cases = _spread(cases, most)
     if not cases:
         raise ArgumentError("data and pairs are not allowed to be empty: give rows, or pairs, to replay on.")
-    _check_form(shaped, form, cases[0].before)
-    for _, same in groupby(cases, key=lambda case: case.base):
-        look.at(list(same))
+    with tempfile.TemporaryDirectory(prefix="sfumato-") as name_of_folder:
+        folder = Path(name_of_folder)
+        _check_form(shaped, form, cases[0].before)
+        for _, same in groupby(cases, key=lambda case: case.base):
+            look.at(list(same))
     return look.told(len(cases), time.perf_counter() - started)
+
+
+def _check_form_given(form: Any, pairs: Any) -> None:
+    if isinstance(form, str):
+        checks.one_of(form, "form", HELD)
+        if pairs is not None:
+            raise ArgumentError(
+                "form is not allowed beside pairs: give the pairs themselves in the form that you mean."
+            )
+    elif form is not None and not callable(form):
+        allowed = f"what makes a table out of raw columns, such as pandas.DataFrame, or one of {', '.join(HELD)}"
+        raise checks.refuse("form", form, allowed)
+
+
+def _held(form: Any, table: Table | None, data: Any) -> tuple[Held | None, Any]:
+    """In which form tables lie, where it is one that the curator reads too; and the rows that were given, by column."""
+    try:
+        lying = None if data is None or (form is not None and not isinstance(form, str)) else held_data(data)
+    except SfumatoError:
+        raise
+    except Exception:  # its text may hold a cell
+        raise checks.refuse(
+            "data", type(data).__name__, "columns by name, a frame, or a file that can be read"
+        ) from None
+    if lying is not None and form in (None, lying[0].form):
+        return lying
+    if not isinstance(form, str):
+        return None, data
+    if table is None:
+        raise ArgumentError("schema is missing: it says in which types rows are held as " + repr(form) + ".")
+    return by_schema(form, table), data if lying is None else lying[1]
 
 
 def _only(schema: Schema) -> Table:

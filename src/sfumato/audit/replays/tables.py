@@ -21,6 +21,7 @@ from ...errors import ArgumentError
 from ...schema import Table, TensorColumn
 from ...units import Unit
 from ..neighbours import Columns, Person, Scene, blank, extremes, ordinary, scenes
+from .holding import odd_row
 
 SIZES = (*range(16), 19, 24, 31, 49, 63, 99, 127, 255)
 """Units beside the one that changes: after each of these comes a number at which something may be rounded or full."""
@@ -54,6 +55,20 @@ def cases_of(table: Table, unit: Unit, *, awkward: bool = True) -> Iterator[Case
         if awkward or _clean((*scene.others, *scene.before, *scene.after), allowed, unit.change == "zero-out"):
             before, after = scene.columns(table, unit)
             yield Case(repr((scene.others, scene.before)), before, after, words)
+
+
+def odd_cases(table: Table, unit: Unit) -> Iterator[Case]:
+    """Pairs in which the one that changes holds what frames and files hold by mistake: see holding.py."""
+    people = _ordinary_people(table, unit, 5)
+    for words, one in (
+        ("cells that are no text, no moment and no number", odd_row(table, unit.column)),
+        ("NULLs", dict.fromkeys(name for name in table.columns if name != unit.column)),
+    ):
+        scene = _changed(unit, [*people[:3], (one,), people[4]])
+        if scene.fits(table, unit):
+            before, after = scene.columns(table, unit)
+            base = "3 units" if unit.change == "add-remove" else f"3 units and {words}"
+            yield Case(base, before, after, f"a unit of {words} {_WORDS[unit.change]}; beside it 3")
 
 
 def cases_from(data: Any, unit: Unit) -> Iterator[Case]:

@@ -1,0 +1,189 @@
+"""Tables in the form that a pipeline holds them in: frames of pandas, polars and Arrow, and files.
+
+A pipeline that reads a Parquet file, or gets a frame, meets what such tables do: NULLs beside numbers, texts that are
+not UTF-8, moments that no calendar holds. So neighbours are made in the very form, and in the very types, of the table
+that is given, or, where rows are made up, in the types that a program would choose for the schema.
+"""
+
+from __future__ import annotations
+
+import csv
+from collections.abc import Mapping
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from ... import times
+from ...errors import ArgumentError
+from ...schema import INT64, Column, Table, TensorColumn
+from ...sources import Csv, DuckDBTable, Parquet, Source, source
+from ...sources.base import needed, quoted
+from ...sources.frames import is_frame
+from ..awkward import arrow_array
+from ..forms import FORMS
+from ..neighbours import Columns
+
+HELD = ("pandas", "polars", "arrow", "csv", "parquet", "duckdb")
+_CSV = "csv utf-8"
+NO_TEXT, NO_MOMENT = b"\xff\xfe", 2**62
+
+
+@dataclass(frozen=True)
+class Held:
+    """How a table lies there: its form, one of HELD, and what makes a column of cells, by name."""
+
+    form: str
+    kinds: Mapping[str, Any]
+
+    def stored(self, columns: Columns, folder: Path) -> Any:
+        """The columns as a frame, or as the source of a file."""
+        if self.form == "csv":
+            return FORMS[_CSV]({name: list(map(_bytes, cells)) for name, cells in columns.items()}, folder)
+        made = {name: self._column(name, cells) for name, cells in columns.items()}
+        table = FORMS[self.form](made, folder)
+        return DuckDBTable(table, "data") if self.form == "duckdb" else table
+
+    def _column(self, name: str, cells: list[Any]) -> Any:
+        kind = self.kinds[name]
+        if isinstance(kind, Column):
+            cells, kind = [_cell(kind, cell) for cell in cells], _arrow_type(kind)
+        elif self.form == "pandas":
+            return _in_pandas(cells, kind)
+        if _is_text(kind):
+            cells = [_raw(cell, valid=self.form == "duckdb") for cell in cells]
+        return _in(self.form, arrow_array(kind, cells))
+
+
+def _in_pandas(cells: list[Any], dtype: Any) -> Any:
+    pandas = needed("pandas")
+    try:
+        return pandas.Series(cells, dtype=dtype)
+    except (TypeError, ValueError):  # a cell that is blank now
+        return pandas.Series(cells, dtype=object)
+
+
+def by_schema(form: str, table: Table) -> Held:
+    """Made-up rows, in the types that a program would hold them in."""
+    return Held(form, table.columns)
+
+
+def held_data(data: Any) -> tuple[Held, Columns] | None:
+    """The form of rows that somebody gives, and their cells by column; None for columns by name."""
+    if isinstance(data, Mapping) or not (is_frame(data) or isinstance(data, str | Path | Source)):
+        return None
+    place = source(data)
+    if isinstance(place, Csv):
+        return _of_csv(place)
+    if isinstance(place, Parquet):
+        return _of_arrow("parquet", needed("pyarrow.parquet").ParquetDataset(place.files()).read())
+    if isinstance(place, DuckDBTable):
+        return _of_arrow("duckdb", _database(place))
+    maker = type(data).__module__.partition(".")[0]
+    if maker == "pyarrow":
+        return _of_arrow("arrow", needed("pyarrow").table(data))
+    if maker == "polars":  # whose own lists panic on moments that no calendar holds
+        return _of_arrow("polars", data.to_arrow())
+    names = [str(name) for name in data.columns]
+    return Held("pandas", {name: data[name].dtype for name in names}), {name: list(data[name]) for name in names}
+
+
+def _of_csv(place: Csv) -> tuple[Held, Columns]:
+    with Path(place.file()).open(encoding=place.codec(), errors="surrogateescape", newline="") as lines:
+        rows = list(csv.reader(lines, delimiter=place.delimiter))
+    names, rows = (rows[0], rows[1:]) if place.header and rows else ([], rows)
+    if not names:
+        raise ArgumentError("data is not allowed: a CSV file needs a header here, which names its columns.")
+    cells = {name: [row[at] if at < len(row) else None for row in rows] for at, name in enumerate(names)}
+    return Held("csv", dict.fromkeys(names)), cells
+
+
+def _database(place: DuckDBTable) -> Any:
+    opened = needed("duckdb").connect(place.file(), read_only=True)
+    try:
+        if place.table is None:
+            raise ArgumentError("data is not allowed: name the table, as in DuckDBTable(path, 'visits').")
+        return opened.sql(f"SELECT * FROM {quoted(place.table)}").to_arrow_table()
+    finally:
+        opened.close()
+
+
+def _of_arrow(form: str, table: Any) -> tuple[Held, Columns]:
+    names = list(table.schema.names)
+    cells = {}
+    for name in names:
+        cells[name] = [cell for chunk in table[name].chunks for cell in _as_raw(chunk).to_pylist()]
+    return Held(form, {name: table.schema.field(name).type for name in names}), cells
+
+
+def _as_raw(chunk: Any) -> Any:
+    """Texts as bytes and times as numbers: as Python's own values some of them cannot be held."""
+    pa = needed("pyarrow")
+    if _is_text(chunk.type):
+        return chunk.cast(pa.large_binary())
+    if pa.types.is_temporal(chunk.type) and not pa.types.is_interval(chunk.type):
+        return chunk.view(pa.int32() if chunk.type.bit_width == 32 else pa.int64())
+    return chunk
+
+
+def _is_text(kind: Any) -> bool:
+    types = needed("pyarrow").types
+    return bool(types.is_string(kind) or types.is_large_string(kind) or types.is_string_view(kind))
+
+
+def _raw(cell: Any, *, valid: bool = False) -> bytes | None:
+    """A text as bytes; `valid`, where the form holds no other, with a sign in the place of what is none."""
+    if cell is None:
+        return None
+    raw = cell if isinstance(cell, bytes) else str(cell).encode("utf-8", "surrogateescape")
+    return raw.decode("utf-8", "replace").encode() if valid else raw
+
+
+def _bytes(cell: Any) -> bytes:
+    """A cell as a line of CSV holds it."""
+    text = _raw(cell) or b""
+    return b'"' + text.replace(b'"', b'""') + b'"' if any(sign in text for sign in b',"\r\n') else text
+
+
+def _arrow_type(column: Column) -> Any:
+    pa = needed("pyarrow")
+    if isinstance(column, TensorColumn):
+        return pa.list_(pa.float64(), column.size)
+    if column.type == "category" and type(column.categories[0]) is not str:
+        return pa.bool_() if type(column.categories[0]) is bool else pa.int64()
+    names = {"real": pa.float64(), "whole": pa.int64(), "flag": pa.bool_(), "date": pa.timestamp("us")}
+    return {**names, "moment": pa.timestamp("us")}.get(column.type, pa.string())
+
+
+def _cell(column: Column, cell: Any) -> Any:
+    """A raw cell of the column's type, as near to what is given as the type allows."""
+    if isinstance(column, TensorColumn):
+        return None if cell is None else np.asarray(cell, dtype=np.float64).ravel().tolist()
+    if cell is None or (isinstance(cell, float) and cell != cell and column.type != "real"):
+        return None
+    if column.type in ("date", "moment"):
+        return cell if isinstance(cell, int) else times.microseconds(cell)
+    if column.type == "real":
+        return float(cell)
+    if column.type == "whole" or (column.type == "category" and type(column.categories[0]) is int):
+        return int(min(max(cell, INT64[0]), INT64[1]))
+    if column.type == "flag" or (column.type == "category" and type(column.categories[0]) is bool):
+        return bool(cell)
+    return _raw(cell)
+
+
+def _in(form: str, array: Any) -> Any:
+    if form == "polars":
+        return needed("polars").from_arrow(array)
+    if form == "pandas":
+        pandas = needed("pandas")
+        return pandas.Series(array, dtype=pandas.ArrowDtype(array.type))
+    return array
+
+
+def odd_row(table: Table, unit: str | None) -> dict[str, Any]:
+    """A row of cells that makers of frames and files do not take, or take by mistake."""
+    odd: dict[str, Any] = {"key": NO_TEXT, "category": NO_TEXT, "date": NO_MOMENT, "moment": NO_MOMENT}
+    odd |= {"real": float("nan"), "whole": INT64[1]}
+    return {name: odd.get(column.type) for name, column in table.columns.items() if name != unit}
