@@ -141,13 +141,15 @@ def _of_arrow(given: Any) -> Raw:
     parts = [_block(chunk, arrow) for chunk in chunks]
     if parts[0] is None:
         return _nothing(len(given))
-    hidden = np.concatenate([chunk.is_null().to_numpy(zero_copy_only=False) for chunk in chunks])
+    hidden = None
+    if any(chunk.null_count for chunk in chunks):
+        hidden = np.concatenate([chunk.is_null().to_numpy(zero_copy_only=False) for chunk in chunks])
     block = parts[0] if len(parts) == 1 else np.concatenate(parts)  # type: ignore[arg-type]
     if types.is_time(kind):  # numpy has no time of day
         different, places = np.unique(block, return_inverse=True)
         cells = _objects(times.Clock(int(each), kind.unit) for each in different)
         return Raw(cells, hidden, places.reshape(-1).astype(np.int64, copy=False))
-    return Raw(block, hidden if hidden.any() else None)
+    return Raw(block, hidden)
 
 
 def plain_arrow(chunk: Any) -> Any:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import datetime as dt
+import sys
 from pathlib import Path
 from typing import Any
 
@@ -16,6 +17,7 @@ import pyarrow.parquet
 import pytest
 
 from sfumato import Budget, Curator, MemoryLedger, Private, Schema, Unit, bounds, mechanisms, query, schema
+from sfumato.errors import PlanError
 from sfumato.rows import Rows
 from sfumato.schema import Table, key, real, whole
 from sfumato.sources import Csv, DuckDBTable, Frame, Parquet
@@ -205,3 +207,9 @@ def test_one_unit_changes_no_released_key(kind: Any, cell: Any, odd: Any) -> Non
             assert curator.release(mechanisms.Laplace(query=bounds.count(Unit()), epsilon=1)).value is not None
             seen.add((name, str(list(curator.release(keys).value)), str(curator.release(text).raw["keys"]["k"])))
     assert len({each[1:] for each in seen}) == 1, seen
+
+
+def test_polars_without_arrow_is_refused_before_anything_is_paid(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setitem(sys.modules, "pyarrow", None)
+    with pytest.raises(PlanError, match="pyarrow"):
+        Private("d", polars.DataFrame({"k": ["a"]}), unit=Unit(), schema=Schema.of(k=schema.key()))

@@ -62,6 +62,8 @@ class Frame(Source):
                 raise PlanError(f"the data of table {table.name!r} has {count} {column!r}")
         if type(self.columns) is dict or is_frame(self.columns):  # another mapping may read when it is asked
             check_shapes(table, self.columns)
+            if any(type(self.columns[name]).__module__.startswith("polars") for name in table.columns):
+                needed("pyarrow")  # through which polars hands its cells over
 
     def arrow(self, table: Table, names: list[str]) -> Any:
         """The schema's columns under these names, as an Arrow table that the engine can read to the end."""

@@ -135,7 +135,7 @@ def replay(
     cases = _spread(cases, most)
     if not cases:
         raise ArgumentError("data and pairs are not allowed to be empty: give rows, or pairs, to replay on.")
-    with tempfile.TemporaryDirectory(prefix="sfumato-") as name_of_folder:
+    with tempfile.TemporaryDirectory(prefix="replay-") as name_of_folder:
         folder = Path(name_of_folder)
         _check_form(shaped, form, cases[0].before)
         for _, same in groupby(cases, key=lambda case: case.base):
