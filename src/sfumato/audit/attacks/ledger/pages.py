@@ -6,7 +6,10 @@ must be one of `HARMLESS`: nothing that the ledger reads depends on it.
 
 from __future__ import annotations
 
+import sqlite3
+import tempfile
 from collections.abc import Iterator
+from contextlib import closing
 
 HEADER = {
     0: "the format's name", 16: "page size", 18: "write version", 19: "read version", 20: "bytes kept free on pages",
@@ -29,6 +32,7 @@ HARMLESS = {
     "version of SQLite that wrote last": "is a note for people",
     "room between rows": "no row reaches there: rows are found by their pointers",
     "the mark of a row's own number": "the number is the row's key, and what stands in its place is not read",
+    "the number of a definition": "the catalogue's rows are read all together, by their names",
     "a freed place on a page": "no row is there any more",
     "a page with scraps between its rows": "one to three bytes that are too few for a row, and counted on the page",
     "the end of a page that a row goes on from": "the row's length ends before it",
@@ -57,8 +61,11 @@ def region(content: bytes, place: int) -> str:
         return "room between rows"
     if any(first <= offset < first + length for first, length in _freed(page, begin)):
         return "a freed place on a page"
-    if page[begin] == 13 and offset in set(_first_marks(page, begin, cells)):
+    if page[begin] == 13 and any(offset in each for each in _behind(page, begin, cells, 3)):
         return "the mark of a row's own number"
+    catalogue = page[begin] == 13 and number + 1 in _below(content, size, [1])
+    if catalogue and any(offset in each for each in _behind(page, begin, cells, 1)):
+        return "the number of a definition"
     return "rows" if not page[begin + 7] else "a page with scraps between its rows"
 
 
@@ -81,15 +88,17 @@ def _freed(page: bytes, begin: int) -> Iterator[tuple[int, int]]:
         block = int.from_bytes(page[block : block + 2], "big")
 
 
-def _first_marks(page: bytes, begin: int, cells: int) -> Iterator[int]:
-    """Where each row of a table says of what kind its first column is: behind its length, number and header."""
+def _behind(page: bytes, begin: int, cells: int, numbers: int) -> Iterator[range]:
+    """In each row of a table, the number behind so many others: its length, its key, its header's length, the kind of
+    its first column. (Numbers are as long as they need to be: all bytes but the last have the highest bit.)"""
     for n in range(cells):
         place = int.from_bytes(page[begin + 8 + 2 * n : begin + 10 + 2 * n], "big")
-        for _ in range(3):
+        for _ in range(numbers + 1):
+            start = place
             while page[place] >= 0x80:
                 place += 1
             place += 1
-        yield place
+        yield range(start, place)
 
 
 def _is_tree(content: bytes, number: int, size: int) -> bool:
@@ -98,10 +107,6 @@ def _is_tree(content: bytes, number: int, size: int) -> bool:
 
 
 def _trees(content: bytes, size: int) -> set[int]:
-    import sqlite3
-    import tempfile
-    from contextlib import closing
-
     known = _KNOWN.get(content)
     if known is None:
         with tempfile.NamedTemporaryFile() as file:
@@ -109,13 +114,19 @@ def _trees(content: bytes, size: int) -> set[int]:
             file.flush()
             with closing(sqlite3.connect(f"file:{file.name}?mode=ro&immutable=1", uri=True)) as connection:
                 rows = connection.execute("SELECT rootpage FROM sqlite_schema WHERE rootpage > 0").fetchall()
-        known, todo = set(), [1, *(root for (root,) in rows)]
-        while todo:
-            number = todo.pop()
-            known.add(number)
-            todo += _children(content[(number - 1) * size : number * size], 100 if number == 1 else 0)
+        known = _below(content, size, [1, *(root for (root,) in rows)])
         _KNOWN.clear()
         _KNOWN[content] = known
+    return known
+
+
+def _below(content: bytes, size: int, todo: list[int]) -> set[int]:
+    """The pages of these trees."""
+    known = set()
+    while todo:
+        number = todo.pop()
+        known.add(number)
+        todo += _children(content[(number - 1) * size : number * size], 100 if number == 1 else 0)
     return known
 
 
