@@ -18,6 +18,7 @@ from sfumato.audit.neighbours import extremes, made, oddities, pairs, table_for
 from sfumato.errors import SfumatoError
 from sfumato.laws import DiscreteLaplace, Geometric, RoundedGaussian, RoundedLaplace
 from sfumato.mechanisms import Laplace
+from sfumato.mechanisms.selection import win_chances
 from sfumato.noise import Noise, SeededBits
 from sfumato.rows import Rows
 
@@ -162,14 +163,14 @@ def _flip(scores: np.ndarray, rate: float) -> np.ndarray:
 @pytest.mark.parametrize("rate", [0.1, 1.0])
 def test_selection_chances(scores: list[int], rate: float) -> None:
     values = np.array(scores, dtype=np.float64)
-    flip = losses.selection_chances(values, rate, "exponential")
+    flip = win_chances(values, rate, "exponential")
     assert flip == pytest.approx(_flip(values, rate), rel=1e-12)
-    assert losses.selection_chances(values, rate, "gumbel") == pytest.approx(special.softmax(rate * values))
+    assert win_chances(values, rate, "gumbel") == pytest.approx(special.softmax(rate * values))
 
 
 def test_selection_chances_of_many_still_sum_to_one() -> None:
     scores = np.arange(100.0)
-    assert losses.selection_chances(scores, 0.3, "exponential").sum() == pytest.approx(1, abs=1e-12)
+    assert win_chances(scores, 0.3, "exponential").sum() == pytest.approx(1, abs=1e-12)
 
 
 @pytest.mark.parametrize("law", [RoundedLaplace(100.0), DiscreteLaplace(100.0), RoundedLaplace(2.0**30)])

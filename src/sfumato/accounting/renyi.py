@@ -23,6 +23,7 @@ from collections import Counter
 from collections.abc import Callable, Iterable
 from fractions import Fraction
 from functools import lru_cache
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -153,7 +154,7 @@ def least(
     return found
 
 
-def checked(orders: Iterable[float]) -> Floats:
+def checked(orders: Any) -> Floats:
     """Orders that were named, refused unless each is a number above 1."""
     try:
         chosen = np.array([float(order) for order in orders if not isinstance(order, str)])

@@ -2,6 +2,7 @@
 
 audit.check(plan)            neighbours, samples, lower bounds on epsilon, beside the claim
 audit.verify(plan)           every output and its exact probability, where the outputs are finitely many
+audit.without_noise(plan, table)  the same plan without its noise, on a table of your own: to test pipelines
 audit.replay(pipeline, ...)  your own code, recorded on one table and replayed on its neighbours
 audit.models                 canaries, one-run audits and membership inference for training
 """
@@ -19,10 +20,21 @@ _HOMES = {
     "replay": "replays.replaying",
     "reproduce": "evidence",
     "verify": "verifying",
+    "without_noise": "silent",
 }
 _MODULES = ("models",)
 
-__all__ = ["Recorder", "check", "check_mechanism", "check_plan", "models", "replay", "reproduce", "verify"]
+__all__ = [
+    "Recorder",
+    "check",
+    "check_mechanism",
+    "check_plan",
+    "models",
+    "replay",
+    "reproduce",
+    "verify",
+    "without_noise",
+]
 
 
 def __getattr__(name: str) -> Any:

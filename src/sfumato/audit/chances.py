@@ -79,7 +79,7 @@ def winners(
 
     gumbel       weight times exp(scale score), over the sum of all
     exponential  p_r int_0^1 prod_{i != r} (1 - p_i t) dt with p_i = exp(scale (score_i - best)); see
-                 losses.selection_chances. The polynomial's coefficients are expanded, which loses a bit a candidate
+                 mechanisms/selection.py. The polynomial's coefficients are expanded, which loses a bit a candidate
     """
     work = bits + 2 * len(scores) + 16
     best = max(score for i, score in enumerate(scores) if weights is None or weights[i])

@@ -12,8 +12,9 @@ from ..plan import Plan
 from ..rows import Rows
 from ..schema import Table
 from .engines import Remembering, data_for
-from .neighbours import ROWS_ALONE, Pair
+from .neighbours import ROWS_ALONE, Pair, table_for
 
+_ONE = "raw columns or a frame, such as {'age': [30.0, 41.0]}"
 _COLUMNS = "pairs of neighbouring tables as raw columns, such as [({'age': [30.0]}, {'age': [30.0, 41.0]})]"
 
 
@@ -67,25 +68,32 @@ def table_pair(plan: Plan[Any], table: Table, pair: Any) -> Pair:
     return Pair(data_for(plan, table, one), data_for(plan, table, other), "a given pair", (one, other))
 
 
-def _fitting(table: Table, columns: dict[str, list[Any]]) -> dict[str, list[Any]]:
+def one_table(plan: Plan[Any], table: Any, schema: Table | None) -> Any:
+    """What a plan runs on, from raw columns or a frame."""
+    read = table_for(plan) if schema is None else schema
+    columns = _columns(table, "table")
+    return data_for(plan, read, columns if plan.opens == "engine" else _fitting(read, columns, "table"))
+
+
+def _fitting(table: Table, columns: dict[str, list[Any]], name: str = "pairs") -> dict[str, list[Any]]:
     """Columns that the plan can read. A plan that counts rows reads none: any column says how many there are."""
     lacking = [name for name in table.columns if name not in columns]
     if lacking == [ROWS_ALONE] and len(table.columns) == 1 and columns:
         return {ROWS_ALONE: [True] * len(next(iter(columns.values())))}
     if lacking:
         raise PlanError(
-            f"pairs is not allowed: a table has no column {lacking[0]!r}. Give the columns that the plan reads: "
+            f"{name} is not allowed: a table has no column {lacking[0]!r}. Give the columns that the plan reads: "
             f"{', '.join(map(repr, table.columns))}."
         )
     return columns
 
 
-def _columns(given: Any) -> dict[str, list[Any]]:
+def _columns(given: Any, name: str = "pairs") -> dict[str, list[Any]]:
     held = isinstance(given, Mapping) or (hasattr(given, "columns") and hasattr(given, "__getitem__"))
     if not held:
-        raise checks.refuse("pairs", type(given).__name__, _COLUMNS)
+        raise checks.refuse(name, type(given).__name__, _COLUMNS if name == "pairs" else _ONE)
     names = list(given) if isinstance(given, Mapping) else list(given.columns)
     try:
         return {str(name): list(given[name]) for name in names}
     except TypeError:  # a cell where a column is asked for
-        raise checks.refuse("pairs", type(given).__name__, _COLUMNS) from None
+        raise checks.refuse(name, type(given).__name__, _COLUMNS if name == "pairs" else _ONE) from None

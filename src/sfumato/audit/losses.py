@@ -18,8 +18,7 @@ from .. import events
 from ..accounting import gdp
 from ..laws import Law, RoundedGaussian
 from ..mechanisms.additive import Additive
-from ..mechanisms.selection import Selection
-from ..noise.race import Kind
+from ..mechanisms.selection import Selection, win_chances
 from ..plan import Plan
 from ..rows import Rows
 from .counting import Claims, Floats, at_least, at_most
@@ -28,24 +27,6 @@ from .neighbours import Pair
 _CANDIDATES = 128  # of a selection whose law is computed
 _ROUNDING = 1e-9
 _LARGEST_EPSILON = 600.0  # beyond, float64 cannot tell e^-epsilon from 0: nothing is shown
-
-
-def selection_chances(scores: Floats, rate: float, kind: Kind) -> Floats:
-    """Who wins with what probability, to about 13 digits.
-
-    gumbel       softmax of rate * score
-    exponential  permute-and-flip: p_r int_0^1 prod_{i != r} (1 - p_i t) dt with p_i = exp(rate (s_i - max s)). The
-                 candidate r wins if its coin shows and nobody before it (each is so with chance t) has won. The
-                 integrand is a polynomial, which Gauss-Legendre integrates exactly; all terms are positive
-    """
-    weights = np.exp(rate * (scores - scores.max()))
-    if kind == "gumbel":
-        return np.asarray(weights / weights.sum())
-    nodes, steps = np.polynomial.legendre.leggauss(scores.size // 2 + 1)
-    times, steps = (nodes + 1) / 2, steps / 2
-    left = 1 - np.outer(weights, times)
-    others = np.array([np.prod(np.delete(left, r, axis=0), axis=0) for r in range(scores.size)])
-    return np.asarray(weights * (others @ steps))
 
 
 def hockey_stick(one: Floats, other: Floats, epsilon: float) -> float:
@@ -195,8 +176,8 @@ def _selection_losses(leaf: Selection, here: tuple[int, ...], there: tuple[int, 
 
 
 def _chances(leaf: Selection, scores: tuple[int, ...]) -> Floats:
-    chances = selection_chances(np.array(scores, dtype=np.float64), float(leaf.rate), leaf.noise)
-    return np.maximum(chances, 1e-300)  # what vanishes in float64 cannot be compared
+    shares = win_chances(np.array(scores, dtype=np.float64), float(leaf.rate), leaf.noise)
+    return np.maximum(shares, 1e-300)  # what vanishes in float64 cannot be compared
 
 
 def misfits(plan: Plan[Any], rows: Rows, raws: Sequence[Any], alpha: float) -> Iterator[Loss]:

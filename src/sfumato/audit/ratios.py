@@ -13,10 +13,9 @@ import numpy as np
 
 from ..laws import Law
 from ..mechanisms.additive import Additive
-from ..mechanisms.selection import Selection
+from ..mechanisms.selection import Selection, win_chances
 from ..plan import Plan
 from .counting import Floats
-from .losses import selection_chances
 from .neighbours import Pair
 from .outputs import Reading
 from .views import Curves, View
@@ -33,7 +32,7 @@ def of_law(plan: Plan[Any], pair: Pair, reading: Reading) -> Iterator[View]:
         yield from _added(plan, pair, reading)
     elif isinstance(plan, Selection) and len(plan.query.names) <= _CANDIDATES and reading.places == ((),):
         one, other = (
-            selection_chances(plan._scores(data), float(plan.rate), plan.noise) for data in (pair.rows, pair.neighbour)
+            win_chances(plan._scores(data), float(plan.rate), plan.noise) for data in (pair.rows, pair.neighbour)
         )
         heights = np.log(np.maximum(one, _LEAST)) - np.log(np.maximum(other, _LEAST))
         if heights.size > 1 and np.ptp(heights) > 0:
