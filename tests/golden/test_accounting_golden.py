@@ -57,6 +57,7 @@ WRONG = {
     "100xDiscreteGaussian400 at 1e-12": ("pld", "upper"),
     "10000xPure0.1 at 1e-12": ("pld", "upper"),
     "1000xLaplace0.01 at 1e-12": ("pld", "lower"),
+    "4xDiscreteGaussian4 at 1e-09": ("pld", "lower"),  # 21.9020687722; the sum in forty digits is 21.9020679909
     "100000xGaussian100 at 1e-12": ("prv", "lower"),
 }
 
@@ -145,7 +146,7 @@ def test_no_peer_is_tighter_when_more_is_asked(row):
 def test_where_a_peer_is_wrong(key):
     peer, end = WRONG[key]
     value, theirs = true(key), ROWS[key][peer][end]
-    assert theirs < value - 1e-4 if end == "upper" else theirs > value + 1e-4
+    assert theirs < value - 5e-7 if end == "upper" else theirs > value + 5e-7
 
 
 @pytest.mark.parametrize("case", THEOREMS["optimal_composition"], ids=lambda case: f"{case['times']}x{case['epsilon']}")

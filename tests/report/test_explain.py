@@ -118,7 +118,7 @@ def test_refusals(arguments: dict[str, object], match: str) -> None:
 
 
 def test_gaussian_noise_without_a_delta_is_refused() -> None:
-    with pytest.raises(UnsupportedEventError, match="no pure epsilon"):
+    with pytest.raises(UnsupportedEventError, match="no epsilon at delta = 0"):
         explain(Gaussian(multiplier=1))
 
 
