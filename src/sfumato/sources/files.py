@@ -36,7 +36,6 @@ class Csv(Source):
     The first row has as many cells as there are names, or nothing is read: one place off, a column would be taken for
     its neighbour, and a visit for a patient.
 
-
     A row with too few cells ends in NULLs, cells beyond the header are left alone, a row that is not text of this
     encoding or longer than 2 MB is left out, and so are blank lines. With a quote a row may go over several lines, so a
     quote that one row opens and never closes takes the rows after it along: read a file that no CSV writer wrote with
