@@ -209,9 +209,9 @@ def mills(x: Fraction, bits: int) -> Enclosure:
         denominator = Enclosure(first.lo, first.hi + enclose((n + 1) / x, work).hi, work)
         for k in range(n, 0, -1):
             denominator = first + enclose(k, work) / denominator
-        found = (enclose(1, work) / denominator).to(bits)
-        if found.hi - found.lo <= 4 or n > bits * bits:
-            return found
+        ratio = (enclose(1, work) / denominator).to(bits)
+        if ratio.hi - ratio.lo <= 4 or n > bits * bits:
+            return ratio
         n *= 2
 
 

@@ -117,23 +117,23 @@ def _solve(
         return crossing(excess, "family", str(wanted), start=start, tolerance=tolerance, whole=whole)
 
     try:
-        found = find(start, tolerance)
-        if wanted.excess(priced[found.inside]) > 0:  # a rough price was below the one that counts
+        solution = find(start, tolerance)
+        if wanted.excess(priced[solution.inside]) > 0:  # a rough price was below the one that counts
             roughly = False
-            found = find(start, tolerance)
+            solution = find(start, tolerance)
     except ArgumentError as problem:
         cause = getattr(problem.__cause__, "__cause__", None)
         if isinstance(cause, UnsupportedEventError):  # no parameter helps: nothing prices this kind of event
             raise cause from None
         raise
-    evaluations = found.evaluations
-    if whole and found.more_is_safer:
+    evaluations = solution.evaluations
+    if whole and solution.more_is_safer:
         raise ArgumentError("family costs less with more steps: give a function whose price rises with the steps.")
-    if not whole and tolerance > _FINE and wanted.exactly(priced[found.inside]):
-        found = find(found.inside, _FINE)
-        evaluations += found.evaluations
-    parameter = int(found.inside) if whole else found.inside
-    event = priced[found.inside]
+    if not whole and tolerance > _FINE and wanted.exactly(priced[solution.inside]):
+        solution = find(solution.inside, _FINE)
+        evaluations += solution.evaluations
+    parameter = int(solution.inside) if whole else solution.inside
+    event = priced[solution.inside]
     return Calibrated(parameter, event, wanted.epsilon(event), wanted.delta, wanted.rho(event), evaluations)
 
 

@@ -37,8 +37,8 @@ class Few:
         return Interval(least, single.delta(self.law, epsilon - self.shift).upper)
 
     def epsilon(self, target: float) -> Interval:
-        found = single.epsilon(self.law, target)
-        return Interval(max(found.lower - self.shift, 0.0), found.upper + self.shift if found.upper else 0.0)
+        interval = single.epsilon(self.law, target)
+        return Interval(max(interval.lower - self.shift, 0.0), interval.upper + self.shift if interval.upper else 0.0)
 
 
 def few(parts: Sequence[tuple[Loss, int]]) -> Few | None:

@@ -136,15 +136,15 @@ def _layout(whole: _Sum, tilt: float, epsilon: float, log_delta: float, goal: fl
     furthest = 0.01 / period
     for steps in (12, 1):  # the first of twelve to the decade that is far enough
         frequency = furthest * 10.0 ** (steps * np.arange(13) / 12)
-        known = decay(frequency)
-        enough = np.flatnonzero(-known - np.log(math.pi * frequency) < log_small)
+        exponents = decay(frequency)
+        enough = np.flatnonzero(-exponents - np.log(math.pi * frequency) < log_small)
         if not enough.size:
             return _Layout(tilt, period, math.inf)
         first = int(enough[0])
-        if not known[first]:  # nothing is smooth: a lattice does better
+        if not exponents[first]:  # nothing is smooth: a lattice does better
             return _Layout(tilt, period, math.inf)
         furthest = float(frequency[max(first - 1, 0)])
-    return _Layout(tilt, period, float(frequency[first]), float(known[first]))
+    return _Layout(tilt, period, float(frequency[first]), float(exponents[first]))
 
 
 _DOWN = (0.25, 0.5, 0.75, 1.0)
@@ -333,14 +333,14 @@ def _saddle(whole: _Sum, delta: float | None, epsilon: float | None) -> tuple[fl
 def epsilon(parts: Sequence[Part], delta: float) -> Interval:
     """Where the curve meets delta, in one direction; all of [0, inf] where inversion is not for these losses."""
     nothing = Interval(0.0, math.inf)
-    found = curve(parts, delta=delta)
-    if found is None:
+    estimate = curve(parts, delta=delta)
+    if estimate is None:
         return nothing
-    first, centre = _meets(*found, delta)
+    first, centre = _meets(*estimate, delta)
     if first.width <= _WIDE * first.upper or not centre:
         return first
-    found = curve(parts, delta=delta, epsilon=centre, closer=True)
-    return first if found is None else first.both(_meets(*found, delta)[0])
+    estimate = curve(parts, delta=delta, epsilon=centre, closer=True)
+    return first if estimate is None else first.both(_meets(*estimate, delta)[0])
 
 
 def _meets(at: Curve, guess: float, delta: float) -> tuple[Interval, float]:
@@ -355,14 +355,14 @@ def _meets(at: Curve, guess: float, delta: float) -> tuple[Interval, float]:
 
 def delta(parts: Sequence[Part], epsilon: float) -> Interval:
     """The curve at epsilon, in one direction; all of [0, 1] where inversion is not for these losses."""
-    found = curve(parts, epsilon=epsilon)
-    if found is None:
+    estimate = curve(parts, epsilon=epsilon)
+    if estimate is None:
         return Interval(0.0, 1.0)
-    first = found[0].delta(epsilon)
+    first = estimate[0].delta(epsilon)
     if first.width <= 10 * _WIDE * first.upper:
         return first
-    found = curve(parts, epsilon=epsilon, closer=True)
-    return first if found is None else first.both(found[0].delta(epsilon))
+    estimate = curve(parts, epsilon=epsilon, closer=True)
+    return first if estimate is None else first.both(estimate[0].delta(epsilon))
 
 
 def _middle(at: Curve, epsilon: float) -> float:

@@ -82,12 +82,12 @@ def epsilon(event: Event, delta: Fraction | float, *, accuracy: float = ACCURACY
     rest, (low, high) = unfailing(event)
     if rest is not event:
         return _beside_failures(rest, Fraction(delta), low, high, accuracy)
-    found = _bracket(event, _epsilon_bounds(float(delta), accuracy, floor))
-    if math.isinf(found.upper):
+    interval = _bracket(event, _epsilon_bounds(float(delta), accuracy, floor))
+    if math.isinf(interval.upper):
         raise UnsupportedEventError(
             f"{type(event).__name__} cannot be priced at delta = {float(delta):g}: it needs a larger delta"
         )
-    return found
+    return interval
 
 
 @lru_cache(maxsize=1024)
@@ -102,17 +102,17 @@ def delta(event: Event, epsilon: Fraction | float, *, accuracy: float = DELTA_AC
         return optimal.delta(epsilon0=step, delta0=own, times=times, epsilon=epsilon)
     rest, (low, high) = unfailing(event)
     if rest is not event:
-        found = Interval(0.0, 0.0) if rest is None else delta(rest, epsilon, accuracy=accuracy)
+        interval = Interval(0.0, 0.0) if rest is None else delta(rest, epsilon, accuracy=accuracy)
         return Interval(
-            exact.float_below(1 - high * (1 - Fraction(found.lower))),
-            exact.float_above(1 - low * (1 - Fraction(found.upper))),
+            exact.float_below(1 - high * (1 - Fraction(interval.lower))),
+            exact.float_above(1 - low * (1 - Fraction(interval.upper))),
         )
-    found = Interval(0.0, 1.0)
+    interval = Interval(0.0, 1.0)
     for least in _LEAST:
-        found = found.both(_bracket(event, _delta_bounds(float(epsilon), least, accuracy)))
-        if found.width <= accuracy * found.upper or found.upper > 1e3 * least:
+        interval = interval.both(_bracket(event, _delta_bounds(float(epsilon), least, accuracy)))
+        if interval.width <= accuracy * interval.upper or interval.upper > 1e3 * least:
             break
-    return found
+    return interval
 
 
 def _beside_failures(rest: Event | None, target: Fraction, low: Fraction, high: Fraction, accuracy: float) -> Interval:

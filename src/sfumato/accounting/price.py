@@ -62,10 +62,10 @@ def within(event: Event, target: Fraction, accuracy: float, floor: float) -> Int
     if mu_squared is not None:
         least = gdp.least_epsilon(mu_squared, target)
         return Interval(gdp.epsilon_at_least(mu_squared, least, target), exact.decimal_above(least))
-    found = _least(event, _epsilons(event, target, accuracy, floor), lambda: pld.epsilon_at_least(event, target), 0.1)
+    bounds = _least(event, _epsilons(event, target, accuracy, floor), lambda: pld.epsilon_at_least(event, target), 0.1)
     with suppress(UnsupportedEventError):  # exact sums are what ledgers compare, and may be less by a hair
-        found = found.both(Interval(0.0, exact.decimal_above(by_sums(event, target))))
-    return found
+        bounds = bounds.both(Interval(0.0, exact.decimal_above(by_sums(event, target))))
+    return bounds
 
 
 def _sure(event: Event) -> Fraction:

@@ -72,11 +72,11 @@ class Nodes:
         coarse = -(-count // fine)
         fast = _turn(spacing * np.outer(np.arange(fine), self.losses))
         slow = _turn(spacing * fine * np.outer(np.arange(coarse), self.losses))
-        found = np.zeros((coarse, fine), dtype=np.complex128)
+        sums = np.zeros((coarse, fine), dtype=np.complex128)
         for start in range(0, self.losses.size, _BLOCK):  # a sum of n terms is off by _BLOCK + n/_BLOCK roundings
             some = slice(start, start + _BLOCK)
-            found += (slow[:, some] @ shares[some])[:, None] + ((1 + slow[:, some]) * shares[some]) @ fast[:, some].T
-        return np.asarray(found.ravel()[:count])
+            sums += (slow[:, some] @ shares[some])[:, None] + ((1 + slow[:, some]) * shares[some]) @ fast[:, some].T
+        return np.asarray(sums.ravel()[:count])
 
     def rounding(self, shares: Floats, tilt: float, furthest: float) -> float:
         """How far rounding takes any such Phi - 1 up to `furthest`.

@@ -74,14 +74,14 @@ def least_epsilon_for(
     parameter = want.noisiest(start=start)
     event = made(family, parameter)
     own = Fraction(0) if delta is None else checks.delta(delta, zero=True)
-    found = price.epsilon(event, delta=own)
+    cost = price.epsilon(event, delta=own)
     closer = made(family, want.noisiest(ratio=0.5, start=parameter))
-    if price.epsilon(closer, delta=own).upper < found.lower:
+    if price.epsilon(closer, delta=own).upper < cost.lower:
         raise ArgumentError(
             "family costs less where the error is smaller: the two belong to different parameters. Give the family and "
             "the error as functions of the same parameter."
         )
-    return Calibrated(parameter, event, found, own, None, 2)
+    return Calibrated(parameter, event, cost, own, None, 2)
 
 
 @dataclass(frozen=True)

@@ -114,8 +114,8 @@ class Charging(Desk):
                 others = [hold for id, hold in account.held.items() if id != drawing]
                 yield name, *account.filter.charged(each[name], delta, others, drawing=drawing is not None)
 
-        asked = tuple(each.values()), delta, drawing is not None, priced_as(paying)
-        outside(asked, lambda: list(charges()))
+        terms = tuple(each.values()), delta, drawing is not None, priced_as(paying)
+        outside(terms, lambda: list(charges()))
         for name, charge, filter_ in charges():
             account = paying[name]
             charged[name], after[name] = charge, record.moved(account, filter=filter_, unit=account.unit or unit)

@@ -194,8 +194,8 @@ class Granting(Desk):
         if account.filter.fresh and not account.held:
             return Filter.of(budget)
         filter_, releases = account.filter, tuple(past(book, account.name))
-        asked = ("raised", budget, frozenset(releases), priced_as({account.name: account}))
-        outside(asked, lambda: filter_.raised(budget, releases))
+        terms = ("raised", budget, frozenset(releases), priced_as({account.name: account}))
+        outside(terms, lambda: filter_.raised(budget, releases))
         after = filter_.raised(budget, releases)
         holds = list(account.held.values())
         if holds and not any(member.backs(holds) for member in after.open):

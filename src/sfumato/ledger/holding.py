@@ -177,12 +177,12 @@ def room_of(plan: Plan[Any]) -> Hold | HeldSteps:
     return held
 
 
-def _backed(account: Account, asked: Priced, held: Hold | HeldSteps) -> Filter:
+def _backed(account: Account, event: Priced, held: Hold | HeldSteps) -> Filter:
     """The account's filter with room set aside; refused where no member keeps room for all that is held: either work
     would be refused midway. (A member with room for it as a release need not have room for its draws, which may be of
     any kind.)"""
     assert account.filter is not None
-    shaped = account.filter.shaped(asked, held.delta, list(account.held.values()))
+    shaped = account.filter.shaped(event, held.delta, list(account.held.values()))
     if not any(member.backs([*account.held.values(), held]) for member in shaped.open):
         raise BudgetError(
             f"account {account.name!r} has no room that can be held for this, whatever it draws; nothing was charged. "

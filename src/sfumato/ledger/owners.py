@@ -29,14 +29,14 @@ def in_tables(unit: Unit, owners: Owners) -> dict[str, str]:
 
 def new_owners(book: Book, data: str, plan: Plan[Any], owners: Owners | None) -> dict[str, dict[str, str]]:
     """What is said here for the first time, by data set; refused where the ledger knows it otherwise."""
-    told: dict[str, dict[str, str]] = {}
+    additions: dict[str, dict[str, str]] = {}
     if not owners or not data:
-        return told
+        return additions
     now = in_tables(plan.unit, owners)
     for part in address.read(data):
-        known: Owners = book.fact("owners", part.name) or {}
+        fact: Owners = book.fact("owners", part.name) or {}
         for table, column in owners.items():
-            before = known.get(f"{plan.unit.of} in {table}", column)
+            before = fact.get(f"{plan.unit.of} in {table}", column)
             if before != column:
                 raise BudgetError(
                     f"data set {part.name!r}: its table {table!r} names the unit by column {column!r}, and what was "
@@ -44,11 +44,11 @@ def new_owners(book: Book, data: str, plan: Plan[Any], owners: Owners | None) ->
                     "or give the data another name and a budget of its own; if the column was only renamed or moved, "
                     "an officer says so with ledger.change_owners(...)"
                 )
-        if not now.keys() <= known.keys():
-            told[part.name] = {**known, **now}
-    return told
+        if not now.keys() <= fact.keys():
+            additions[part.name] = {**fact, **now}
+    return additions
 
 
-def remember(book: Book, told: Mapping[str, Owners]) -> None:
-    for name, owners in told.items():
+def remember(book: Book, data_sets: Mapping[str, Owners]) -> None:
+    for name, owners in data_sets.items():
         book.put_fact("owners", name, owners)

@@ -30,22 +30,22 @@ _ATTEMPTS = 100  # each fails only because members or holds of an account were c
 class UnpricedError(Exception):
     """Something has to be priced before the ledger is asked again."""
 
-    def __init__(self, asked: Hashable, price: Callable[[], object]) -> None:
+    def __init__(self, terms: Hashable, price: Callable[[], object]) -> None:
         super().__init__("a price is not worked out yet")
-        self._asked, self._price = asked, price
+        self._terms, self._price = terms, price
 
     def work_out(self) -> None:
         with suppress(SfumatoError):  # what it refuses is refused inside, in the words of that moment
             self._price()
         if len(_WORKED_OUT) >= _MOST:
             _WORKED_OUT.clear()
-        _WORKED_OUT[self._asked] = None
+        _WORKED_OUT[self._terms] = None
 
 
-def outside(asked: Hashable, price: Callable[[], object]) -> None:
+def outside(terms: Hashable, price: Callable[[], object]) -> None:
     """Leave the transaction, unless this was worked out before."""
-    if asked not in _WORKED_OUT:
-        raise UnpricedError(asked, price)
+    if terms not in _WORKED_OUT:
+        raise UnpricedError(terms, price)
 
 
 def priced_as(accounts: Mapping[str, Account]) -> Hashable:
@@ -71,10 +71,10 @@ def priced_before(act: Callable[Concatenate[S, P], T]) -> Callable[Concatenate[S
     """Begin again, from outside of the transaction, after each price that was missing."""
 
     @functools.wraps(act)
-    def again(self: S, /, *given: P.args, **named: P.kwargs) -> T:
+    def again(self: S, /, *arguments: P.args, **named: P.kwargs) -> T:
         for _ in range(_ATTEMPTS):
             try:
-                return act(self, *given, **named)
+                return act(self, *arguments, **named)
             except UnpricedError as missing:
                 missing.work_out()
         raise LedgerError("the accounts change faster than this can be priced: nothing was charged; try again")

@@ -65,11 +65,11 @@ def plot_epsilon(event: Event, *, deltas: Any = None, ax: Any = None, label: str
     ax = axes(ax)
     exponents = range(-12, -1) if deltas is None else ()
     points = [Fraction(10) ** each for each in exponents] or [checks.delta(each, "deltas") for each in deltas]
-    found = [price.epsilon(event, delta=each) for each in points]
+    intervals = [price.epsilon(event, delta=each) for each in points]
     at = [float(each) for each in points]
-    (line,) = ax.plot(at, [each.upper for each in found], marker=".", label=label or type(event).__name__)
+    (line,) = ax.plot(at, [each.upper for each in intervals], marker=".", label=label or type(event).__name__)
     ax.fill_between(
-        at, [each.lower for each in found], [each.upper for each in found], alpha=0.3, color=line.get_color()
+        at, [each.lower for each in intervals], [each.upper for each in intervals], alpha=0.3, color=line.get_color()
     )
     ax.set_xscale("log")
     ax.set_xlabel("delta")

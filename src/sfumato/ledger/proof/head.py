@@ -136,12 +136,12 @@ class HeadFile:
 
 
 def _text(slot: _Slot) -> bytes:
-    told = f"sfumato-head/1 {slot.link.number} {slot.link.hash.hex()} {'sync' if slot.synced else 'lazy'}".encode()
-    return (told + b" " + _checksum(told) + b"\n").ljust(PLACE - 1) + b"\n"
+    line = f"sfumato-head/1 {slot.link.number} {slot.link.hash.hex()} {'sync' if slot.synced else 'lazy'}".encode()
+    return (line + b" " + _checksum(line) + b"\n").ljust(PLACE - 1) + b"\n"
 
 
-def _checksum(told: bytes) -> bytes:
-    return hashlib.sha256(told).hexdigest()[:16].encode()
+def _checksum(line: bytes) -> bytes:
+    return hashlib.sha256(line).hexdigest()[:16].encode()
 
 
 def _slots(content: bytes) -> tuple[_Slot | None, _Slot | None]:

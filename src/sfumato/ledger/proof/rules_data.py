@@ -76,18 +76,18 @@ def charged_where_it_is_read(state: State, receipt: Receipt) -> set[str]:
 def owners(state: State, entry: Entry) -> None:
     """The columns that name the unit in the tables of a data set were changed on purpose."""
     columns = _columns(entry["owners"])
-    told = [f"{table}: {column}" for table, column in sorted(columns.items())]
-    approved(state, entry, Act.weaken(entry["data"], told), "weaken unit")
+    lines = [f"{table}: {column}" for table, column in sorted(columns.items())]
+    approved(state, entry, Act.weaken(entry["data"], lines), "weaken unit")
     state.facts["owners", entry["data"]] = columns
 
 
 def owned(state: State, entry: Entry, receipt: Receipt) -> None:
     """They are as they were told first, or told for the first time."""
     for name, columns in entry.get("owners", {}).items():
-        known = state.facts.get(("owners", name), {})
+        fact = state.facts.get(("owners", name), {})
         if name not in {part.name for part in address.read(receipt.data)}:
             raise EntryError("it tells the owners of data that it does not read")
-        if any(known[table] != _columns(columns).get(table) for table in known):
+        if any(fact[table] != _columns(columns).get(table) for table in fact):
             raise EntryError("its rows belong to others than those that were paid for before")
         state.facts["owners", name] = columns
 

@@ -117,15 +117,15 @@ class Tally:
 
     def follow(self, entries: Iterable[tuple[Link, bytes]]) -> bool:
         """Take over what other processes wrote since; False where that cannot be told from their entries."""
-        before, found = self.digest.head, True
+        before, sealed = self.digest.head, True
         for link, body in entries:
             if link != before.next(body):
                 raise LedgerError(EDITED)
             before, left = link, read(body)
-            found = left is not None
+            sealed = left is not None
             for name, new in (left or ("", {}))[1].items():
                 self._put(self._others, name, new)
-        return found and left is not None and left[0] == root(self._total)
+        return sealed and left is not None and left[0] == root(self._total)
 
     def taken_over(self, head: Link) -> Digest:
         """After the commit."""
@@ -143,12 +143,12 @@ class Tally:
 def read(body: bytes) -> tuple[str, Mapping[bytes, bytes]] | None:
     """The root that an entry ends with, and the leaves that its transaction changed; None where it has none."""
     place = body.rfind(b',["left","')
-    told = None if place < 0 else _LEFT.fullmatch(body, place)
-    if told is None:
+    ending = None if place < 0 else _LEFT.fullmatch(body, place)
+    if ending is None:
         return None
-    pairs = bytes.fromhex(told[2].decode())
+    pairs = bytes.fromhex(ending[2].decode())
     changes = {pairs[n : n + _SIZE]: pairs[n + _SIZE : n + 2 * _SIZE] for n in range(0, len(pairs), 2 * _SIZE)}
-    return told[1].decode(), changes
+    return ending[1].decode(), changes
 
 
 class Checked:
