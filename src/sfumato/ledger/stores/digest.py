@@ -117,15 +117,14 @@ class Tally:
 
     def follow(self, entries: Iterable[tuple[Link, bytes]]) -> bool:
         """Take over what other processes wrote since; False where that cannot be told from their entries."""
-        before, sealed = self.digest.head, True
+        before, left = self.digest.head, None
         for link, body in entries:
             if link != before.next(body):
                 raise LedgerError(EDITED)
             before, left = link, read(body)
-            sealed = left is not None
             for name, new in (left or ("", {}))[1].items():
                 self._put(self._others, name, new)
-        return sealed and left is not None and left[0] == root(self._total)
+        return left is not None and left[0] == root(self._total)
 
     def taken_over(self, head: Link) -> Digest:
         """After the commit."""
