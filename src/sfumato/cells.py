@@ -40,29 +40,29 @@ class Raw(NamedTuple):
         return len(self.cells if self.places is None else self.places)
 
 
-def raw_column(given: Any) -> Raw:
+def raw_column(column: Any) -> Raw:
     """The column as it can be read. Raises where it is no column at all."""
-    given = by_maker(given)
-    if isinstance(given, Raw):
-        return given
-    if tensors.is_arrow(given):
-        return _of_arrow(given)
-    if isinstance(given, np.ndarray):
-        return _of_numpy(given)
-    kind = type(given)
+    column = by_maker(column)
+    if isinstance(column, Raw):
+        return column
+    if tensors.is_arrow(column):
+        return _of_arrow(column)
+    if isinstance(column, np.ndarray):
+        return _of_numpy(column)
+    kind = type(column)
     if hasattr(kind, "null_count"):
-        return Raw(_objects(given.to_pylist() if hasattr(kind, "to_pylist") else given.to_list()))
+        return Raw(_objects(column.to_pylist() if hasattr(kind, "to_pylist") else column.to_list()))
     if hasattr(kind, "__array__") and not hasattr(kind, "isna"):
-        return _of_numpy(np.asarray(given))
-    return Raw(_objects(given))
+        return _of_numpy(np.asarray(column))
+    return Raw(_objects(column))
 
 
-def by_maker(given: Any) -> Any:
+def by_maker(column: Any) -> Any:
     """What a maker of frames holds inside: an Arrow array, a numpy array, or a raw column; others as they are."""
-    given = tensors.plain(given)
-    if type(given).__module__.partition(".")[0] == "polars":
-        return _of_polars(given)
-    return _of_pandas(given) if hasattr(type(given), "isna") and hasattr(given, "dtype") else given
+    column = tensors.plain(column)
+    if type(column).__module__.partition(".")[0] == "polars":
+        return _of_polars(column)
+    return _of_pandas(column) if hasattr(type(column), "isna") and hasattr(column, "dtype") else column
 
 
 def _objects(cells: Iterable[Any]) -> NDArray[Any]:
@@ -73,9 +73,9 @@ def _nothing(count: int) -> Raw:
     return Raw(np.full(count, None))
 
 
-def _of_numpy(given: NDArray[Any]) -> Raw:
-    hidden = np.ma.getmaskarray(given) if isinstance(given, np.ma.MaskedArray) else None
-    cells = np.asarray(given)
+def _of_numpy(array: NDArray[Any]) -> Raw:
+    hidden = np.ma.getmaskarray(array) if isinstance(array, np.ma.MaskedArray) else None
+    cells = np.asarray(array)
     if cells.ndim == 0:
         raise TypeError("a single cell is no column")
     if cells.dtype.kind in "mM":
@@ -87,60 +87,60 @@ def _of_numpy(given: NDArray[Any]) -> Raw:
     return Raw(cells, hidden)
 
 
-def _of_polars(given: Any) -> Any:
+def _of_polars(series: Any) -> Any:
     """An Arrow array. Polars' own lists panic on a date beyond year 9999, with a text on the terminal."""
-    if given.dtype.is_nested():
-        return _nothing(len(given))
-    if str(given.dtype) in _OF_POLARS:
-        return Raw(_objects(given.to_list()))
-    return given.to_arrow()
+    if series.dtype.is_nested():
+        return _nothing(len(series))
+    if str(series.dtype) in _OF_POLARS:
+        return Raw(_objects(series.to_list()))
+    return series.to_arrow()
 
 
-def _of_pandas(given: Any) -> Any:
-    dtype = given.dtype
+def _of_pandas(series: Any) -> Any:
+    dtype = series.dtype
     if isinstance(dtype, np.dtype):
-        return given.to_numpy()
+        return series.to_numpy()
     if not hasattr(dtype, "na_value"):  # not of pandas, only like it
-        return Raw(_objects(given))
+        return Raw(_objects(series))
     name = type(dtype).__name__
     if name == "ArrowDtype" or getattr(dtype, "storage", None) == "pyarrow":
-        return given.array.__arrow_array__()
+        return series.array.__arrow_array__()
     if name == "CategoricalDtype":
-        return _of_codes(np.asarray(given.array.codes, dtype=np.int64), raw_column(dtype.categories))
+        return _of_codes(np.asarray(series.array.codes, dtype=np.int64), raw_column(dtype.categories))
     if name == "DatetimeTZDtype":  # counts in UTC
-        return given.array.to_numpy(dtype=f"M8[{dtype.unit}]")
+        return series.array.to_numpy(dtype=f"M8[{dtype.unit}]")
     if name == "SparseDtype":
-        return given.array.to_dense()
+        return series.array.to_dense()
     if name.startswith(_MASKED) and hasattr(dtype, "numpy_dtype"):
-        hidden = np.asarray(given.isna(), dtype=np.bool_)
-        return Raw(given.array.to_numpy(dtype=dtype.numpy_dtype, na_value=dtype.numpy_dtype.type(0)), hidden)
-    return Raw(_objects(given))
+        hidden = np.asarray(series.isna(), dtype=np.bool_)
+        return Raw(series.array.to_numpy(dtype=dtype.numpy_dtype, na_value=dtype.numpy_dtype.type(0)), hidden)
+    return Raw(_objects(series))
 
 
-def _of_codes(codes: NDArray[np.int64], known: Raw) -> Raw:
+def _of_codes(codes: NDArray[np.int64], categories: Raw) -> Raw:
     """Rows that name one of the known cells; below 0 is NULL."""
-    if not len(known):
+    if not len(categories):
         return _nothing(len(codes))
     hidden, codes = codes < 0, np.maximum(codes, 0)
-    if known.hidden is not None:
-        hidden |= known.hidden[codes]
-    return Raw(known.cells, hidden, codes if known.places is None else known.places[codes])
+    if categories.hidden is not None:
+        hidden |= categories.hidden[codes]
+    return Raw(categories.cells, hidden, codes if categories.places is None else categories.places[codes])
 
 
-def _of_arrow(given: Any) -> Raw:
+def _of_arrow(array: Any) -> Raw:
     """All chunks as one: how a column is cut is nobody's business."""
-    if not len(given):
+    if not len(array):
         return _nothing(0)
-    chunks = [plain_arrow(chunk) for chunk in (given.chunks if hasattr(given, "chunks") else [given])]
+    chunks = [plain_arrow(chunk) for chunk in (array.chunks if hasattr(array, "chunks") else [array])]
     arrow, kind = importlib.import_module("pyarrow"), chunks[0].type
     types = arrow.types
     if _is_text(kind, types):
-        return _of_bytes(arrow.chunked_array([_as_bytes(chunk, arrow) for chunk in chunks]), given.type)
+        return _of_bytes(arrow.chunked_array([_as_bytes(chunk, arrow) for chunk in chunks]), array.type)
     if types.is_decimal(kind):
         return Raw(np.concatenate([_objects(chunk.to_pylist()) for chunk in chunks]))
     parts = [_block(chunk, arrow) for chunk in chunks]
     if parts[0] is None:
-        return _nothing(len(given))
+        return _nothing(len(array))
     hidden = None
     if any(chunk.null_count for chunk in chunks):
         hidden = np.concatenate([chunk.is_null().to_numpy(zero_copy_only=False) for chunk in chunks])

@@ -173,8 +173,8 @@ def _frozen(array: NDArray[Any]) -> NDArray[Any]:
     return array
 
 
-def _length(found: tensors.Block | Raw) -> int:
-    return len(found) if isinstance(found, Raw) else len(found.cells)
+def _length(raw: tensors.Block | Raw) -> int:
+    return len(raw) if isinstance(raw, Raw) else len(raw.cells)
 
 
 def _found(raw: Mapping[str, Any], name: str, column: Column) -> tensors.Block | Raw:
@@ -186,18 +186,18 @@ def _found(raw: Mapping[str, Any], name: str, column: Column) -> tensors.Block |
     try:
         if not isinstance(column, TensorColumn):
             return raw_column(given)
-        found = tensors.block(column, given)
-        len(found.cells)  # a single number is no column
-        return found
+        block = tensors.block(column, given)
+        len(block.cells)  # a single number is no column
+        return block
     except Exception:
         raise DataError from None
 
 
-def _read(column: Column, found: tensors.Block | Raw) -> Series:
-    if isinstance(found, tensors.Block):
+def _read(column: Column, raw: tensors.Block | Raw) -> Series:
+    if isinstance(raw, tensors.Block):
         assert isinstance(column, TensorColumn)
-        return Series(*tensors.read(column, found))
-    cells, hidden, places = found
+        return Series(*tensors.read(column, raw))
+    cells, hidden, places = raw
     keys = None
     with np.errstate(all="ignore"):
         if column.type == "key":

@@ -136,8 +136,8 @@ def _made(form: str, kind: Any) -> Callable[[Sequence[Any]], Any]:
 
 def _in_pandas(array: Any) -> Any:
     pandas = needed("pandas")
-    held = pandas.arrays.ArrowExtensionArray(needed("pyarrow").chunked_array([array]))
-    return pandas.Series(held, dtype=pandas.ArrowDtype(array.type))
+    cells = pandas.arrays.ArrowExtensionArray(needed("pyarrow").chunked_array([array]))
+    return pandas.Series(cells, dtype=pandas.ArrowDtype(array.type))
 
 
 def _same(array: Any) -> Any:

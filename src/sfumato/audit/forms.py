@@ -53,10 +53,10 @@ class Kind:
 
     def stored(self, cells: Sequence[Any], numbers: Sequence[int], folder: Path) -> Any:
         """A table of these cells, in each of its columns, as what a Private is given."""
-        made, numbered = self.column(list(cells)), list(numbers)
+        values, numbered = self.column(list(cells)), list(numbers)
         text = self.form.startswith("csv")
         column = [str(number).encode("utf-16-le" if "utf-16" in self.form else "utf-8") for number in numbered]
-        return FORMS[self.form](dict.fromkeys(self.table.columns, made) | {"n": column if text else numbered}, folder)
+        return FORMS[self.form](dict.fromkeys(self.table.columns, values) | {"n": column if text else numbered}, folder)
 
     def neighbours(self, places: Sequence[str] = ("middle",)) -> Iterator[tuple[str, list[Any], list[int]]]:
         """No row at all, and one awkward row beside the ordinary ones, or alone: words, cells, and numbers of rows."""
@@ -70,9 +70,9 @@ class Kind:
             yield f"awkward cell {place}, {where}", cells, numbers
 
 
-def read_as_rows(kind: Kind, given: Any, reads: Callable[..., Rows] = Rows.read) -> dict[int, tuple[Any, ...]]:
+def read_as_rows(kind: Kind, data: Any, reads: Callable[..., Rows] = Rows.read) -> dict[int, tuple[Any, ...]]:
     """What every column makes of each row, by the row's number: the way of core plans."""
-    rows = reads(kind.table, columns_of(kind.table, source(given)), Unit())
+    rows = reads(kind.table, columns_of(kind.table, source(data)), Unit())
     columns = [_values(rows, name) for name in kind.table.columns]
     return {row[0]: row[1:] for row in zip(*columns, strict=True)}
 
@@ -87,11 +87,11 @@ def changed_by(
         yield f"{kind.name}: ordinary rows are lost"
     for words, cells, numbers in kind.neighbours(places):
         try:
-            given = kind.stored(cells, numbers, folder)
+            data = kind.stored(cells, numbers, folder)
         except Exception:  # a cell that this form cannot hold: nobody can give it
             continue
         try:
-            beside = reads(kind, given)
+            beside = reads(kind, data)
         except BaseException as problem:  # polars' panics are no Exceptions
             if isinstance(problem, KeyboardInterrupt | SystemExit):
                 raise
@@ -108,10 +108,10 @@ def _values(rows: Rows, name: str) -> list[Any]:
     return [next(values) if valid else None for valid in series.valid.tolist()]
 
 
-def read_by_engine(kind: Kind, given: Any) -> dict[int, tuple[Any, ...]]:
+def read_by_engine(kind: Kind, data: Any) -> dict[int, tuple[Any, ...]]:
     """The same, as SQL sees it."""
     exp = needed("sqlglot").exp
-    opened = connect({"data": (kind.table, source(given))}, threads=1)
+    opened = connect({"data": (kind.table, source(data))}, threads=1)
     try:
         names = [exp.column(name, quoted=True) for name in kind.table.columns if name != "tensor"]
         table = opened.run(exp.select(*names).from_(exp.to_table("data")))

@@ -106,12 +106,12 @@ class Engine:
         if self._surveyed is None:
             inputs, target = self.tiled(FEW)
             with recurrent.recorded(self.model):
-                known = survey(self.followed, inputs, target, self.parameters, self._each)
+                surveyed = survey(self.followed, inputs, target, self.parameters, self._each)
             with recurrent.recorded(self.model) as calls:
                 losses = self.followed(inputs, target)
-            known = replace(known, trace=self._watch.trace)
-            known = replace(known, whole=self._pass(losses, None, calls, replace(known, whole=True)).general)
-            self._surveyed = known
+            surveyed = replace(surveyed, trace=self._watch.trace)
+            surveyed = replace(surveyed, whole=self._pass(losses, None, calls, replace(surveyed, whole=True)).general)
+            self._surveyed = surveyed
         return self._surveyed if records == self._surveyed.records else self._surveyed.scaled(records)
 
     def backward(self, inputs: Tensors, target: torch.Tensor, weights: torch.Tensor | None = None) -> Pass:
@@ -123,11 +123,11 @@ class Engine:
             done = self.backward(inputs, torch.cat([target, label]), torch.cat([each, torch.zeros_like(each)]))
             return done.without_last()
         if len(target):
-            known = self.survey(len(target) // self._each)  # first: it needs a forward pass of its own
+            surveyed = self.survey(len(target) // self._each)  # first: it needs a forward pass of its own
         with recurrent.recorded(self.model) if self._recurs else nullcontext(_NO_CALLS) as calls:
             losses = self.followed(inputs, target) if len(target) else self.losses(inputs, target)
         if len(target):
-            same(self._watch.trace, known.trace)
+            same(self._watch.trace, surveyed.trace)
         return self.backward_from(losses, weights, calls)
 
     def backward_from(self, losses: torch.Tensor, weights: torch.Tensor | None, calls: Any) -> Pass:

@@ -100,13 +100,13 @@ def judged(
             chosen = torch.from_numpy(index)
             seated = [each[chosen] for each in inputs]
             if watch is None:
-                said = model(*seated)
+                score = model(*seated)
             else:
                 with watch.over(seated, _SEATS):
-                    said = model(*seated)
-                watch.settle(said)
-            told = said.argmax(1) if said.dim() == 2 and said.shape[1] > 1 else (said.reshape(_SEATS) > 0).long()
-            right[members] = (told == target[chosen]).numpy()[seats[members]]
+                    score = model(*seated)
+                watch.settle(score)
+            labels = score.argmax(1) if score.dim() == 2 and score.shape[1] > 1 else (score.reshape(_SEATS) > 0).long()
+            right[members] = (labels == target[chosen]).numpy()[seats[members]]
     return right
 
 
@@ -142,9 +142,9 @@ def accuracy(
     tells.classes(table)
     columns = {name: table.column(name) for each in reads for name in each.columns}
     columns[tells.column] = table.column(tells.column)
-    known = Model(model)
-    judged(known.loaded_as_is(), *made_up(reads, tells, table), Watch())  # one that mixes records is refused now
-    query = Judgements(unit=data.unit, per_unit=per_unit, model=known, inputs=reads, target=tells, reads=columns)
+    public_model = Model(model)
+    judged(public_model.loaded_as_is(), *made_up(reads, tells, table), Watch())  # one that mixes records is refused now
+    query = Judgements(unit=data.unit, per_unit=per_unit, model=public_model, inputs=reads, target=tells, reads=columns)
     if checks.delta(delta, zero=True):
         return Gaussian(query=query, epsilon=epsilon, delta=delta)
     return Laplace(query=query, epsilon=epsilon)

@@ -51,9 +51,9 @@ class _Course:
         self.done += 1
         if self.average is not None:
             keep = min(float(self.plan.average), self.done / (self.done + 9))  # early steps are forgotten sooner
-            for name, each in self.weights().items():
+            for name, weight in self.weights().items():
                 if name in self._learnt:
-                    self.average[name].mul_(keep).add_(each, alpha=1 - keep)
+                    self.average[name].mul_(keep).add_(weight, alpha=1 - keep)
 
     def weights(self) -> dict[str, Any]:
         """What leaves: the parameters that noisy gradients moved. All else (buffers, frozen weights) is as it came."""

@@ -47,7 +47,7 @@ def alone(file: Path, work: str, *, wait: float = WAIT, waits: Callable[[str], N
         return
     lock, own = _opened(file)
     try:
-        told = False
+        announced = False
         while not _locked(lock, file):
             holder = _holder(lock) if own else "another process"
             if time.monotonic() >= until:
@@ -55,9 +55,9 @@ def alone(file: Path, work: str, *, wait: float = WAIT, waits: Callable[[str], N
                     f"{holder} is at work on this project, and one training or run at a time is: "
                     "wait for it, or stop it"
                 )
-            if waits is not None and not told:
+            if waits is not None and not announced:
                 waits(holder)
-            told = True
+            announced = True
             time.sleep(_EVERY)
         if own:
             _sign(lock, work)

@@ -158,8 +158,8 @@ class Project:
         the files of a table."""
         place, target = self.place, path.resolve()
         sides = () if place.served else (f"{place.place}{end}" for end in ("", "-wal", "-shm", "-journal", "-head"))
-        held = (self.file, self.folder / LOCK, place.anchor, place.key, *sides)
-        if target in {Path(each).resolve() for each in held if each is not None}:
+        own_files = (self.file, self.folder / LOCK, place.anchor, place.key, *sides)
+        if target in {Path(each).resolve() for each in own_files if each is not None}:
             return True
         tables = (Path(str(each.path)) for each in self.sources.values() if hasattr(each, "path"))
         return any(_fits(target, each) for each in tables)
@@ -177,14 +177,14 @@ class Project:
             found = _files(path)
             shown = f"{Path(path).name!r} in {str(Path(path).parent)!r}"
             if not found:
-                told = f"there is no file {shown}", "put it there, or correct the path"
+                message = f"there is no file {shown}", "put it there, or correct the path"
             elif not all(os.access(file, os.R_OK) for file in found):
-                told = f"this user may not read {shown}", "give this user the right to read it"
+                message = f"this user may not read {shown}", "give this user the right to read it"
             elif (misfit := _misfit(self.schema.table(name), each)) is not None:
-                told = misfit
+                message = misfit
             else:
                 continue
-            faults.append(self.text.fault(("tables", name, "source"), *told))
+            faults.append(self.text.fault(("tables", name, "source"), *message))
         if faults:
             raise faulty(self.text.file, faults)
 

@@ -29,10 +29,10 @@ def attach(engine: Any, file: str, alias: str, table: str) -> None:
 
 def stored(engine: Any, alias: str, called: str, table: str, columns: Collection[str]) -> str:
     """The base table of this name in the attached file, as SQL; refuses whatever else bears the name."""
-    known = _rows(engine, f"SELECT table_name FROM duckdb_tables() WHERE {_within(alias)}")
+    listed = _rows(engine, f"SELECT table_name FROM duckdb_tables() WHERE {_within(alias)}")
     # The engine does not tell upper from lower case in names, of ASCII letters; the file has no two of one name.
-    found = [name for (name,) in known if _same(name, called)]
-    if len(found) != 1:
+    tables = [name for (name,) in listed if _same(name, called)]
+    if len(tables) != 1:
         views = _rows(engine, f"SELECT view_name FROM duckdb_views() WHERE {_within(alias)}")
         if any(_same(name, called) for (name,) in views):
             raise PlanError(
@@ -43,14 +43,14 @@ def stored(engine: Any, alias: str, called: str, table: str, columns: Collection
             f"the DuckDB file of table {table!r} has no table {called!r}: name one of its tables in the schema "
             "(main), not a macro or a file"
         )
-    where = f"{_within(alias)} AND table_name = {literal(found[0])} AND is_generated"
+    where = f"{_within(alias)} AND table_name = {literal(tables[0])} AND is_generated"
     for (column,) in _rows(engine, f"SELECT column_name FROM duckdb_columns() WHERE {where}"):
         if any(_same(column, name) for name in columns):
             raise PlanError(
                 f"column {column!r} in the file of table {table!r} is computed when it is read: store its cells, "
                 "or leave the column out of the schema and compute it in the query"
             )
-    return f"{quoted(alias)}.main.{quoted(found[0])}"
+    return f"{quoted(alias)}.main.{quoted(tables[0])}"
 
 
 def _within(alias: str) -> str:

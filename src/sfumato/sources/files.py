@@ -220,8 +220,8 @@ class DuckDBTable(Source):
     def compare(self, table: Table) -> None:
         """Refuse a file that is there and has no such base table, before anything is paid."""
         if Path(self.path).is_file():
-            told = Path(self.path).stat()
-            state = told.st_ino, told.st_size, told.st_mtime_ns
+            status = Path(self.path).stat()
+            state = status.st_ino, status.st_size, status.st_mtime_ns
             _compared(self.file(), state, self.table or table.name, table.name, tuple(table.columns))
 
     def scan(self, engine: Any, attached: str, name: str, table: Table) -> str:
@@ -257,11 +257,11 @@ def _file(path: str | Path) -> str:
     return str(full)
 
 
-def _names(given: object) -> tuple[str, ...]:
+def _names(columns: object) -> tuple[str, ...]:
     """The names of a file's columns; a name says one place."""
-    if isinstance(given, str) or not isinstance(given, Sequence):
-        raise checks.refuse("columns", given, "the names of all columns of the file, in their order")
-    names = tuple(checks.label(name, "columns") for name in given)
+    if isinstance(columns, str) or not isinstance(columns, Sequence):
+        raise checks.refuse("columns", columns, "the names of all columns of the file, in their order")
+    names = tuple(checks.label(name, "columns") for name in columns)
     if twin := next((name for name in names if names.count(name) > 1), None):
         raise checks.refuse("columns", twin, "a name for each column of the file that no other has")
     return names

@@ -80,19 +80,19 @@ def _column(column: Column, given: Any) -> Any:
     return _cleaned(column, given) if plain is None else plain
 
 
-def _plain(column: Column, given: Any) -> Any:
+def _plain(column: Column, raw: Any) -> Any:
     """An Arrow column, uncopied where its type allows; None where only reading with `sfumato.rows` is safe."""
     arrow = needed("pyarrow")
-    given = by_maker(given)
-    if isinstance(given, arrow.Array | arrow.ChunkedArray):
-        if arrow.types.is_run_end_encoded(given.type):
-            given = arrow.chunked_array([plain_arrow(chunk) for chunk in getattr(given, "chunks", [given])])
-        days = column.type in ("key", "date") and arrow.types.is_date32(given.type)
-        return _proper(given) if _is_text(given.type) else given if days or _is_number(given.type) else None
-    if isinstance(given, Raw) and given.places is None:
-        cells, mask = given.cells, given.hidden
-    elif isinstance(given, np.ndarray):
-        cells, mask = np.asarray(given), np.ma.getmaskarray(given) if np.ma.isMaskedArray(given) else None
+    raw = by_maker(raw)
+    if isinstance(raw, arrow.Array | arrow.ChunkedArray):
+        if arrow.types.is_run_end_encoded(raw.type):
+            raw = arrow.chunked_array([plain_arrow(chunk) for chunk in getattr(raw, "chunks", [raw])])
+        days = column.type in ("key", "date") and arrow.types.is_date32(raw.type)
+        return _proper(raw) if _is_text(raw.type) else raw if days or _is_number(raw.type) else None
+    if isinstance(raw, Raw) and raw.places is None:
+        cells, mask = raw.cells, raw.hidden
+    elif isinstance(raw, np.ndarray):
+        cells, mask = np.asarray(raw), np.ma.getmaskarray(raw) if np.ma.isMaskedArray(raw) else None
     else:
         return None
     return _of_numpy(cells, mask) if cells.ndim == 1 and cells.dtype.kind in _PLAIN else None

@@ -31,8 +31,8 @@ def in_utf_8(file: str, encoding: str, target: str) -> str:
     if encoding == "utf-8":
         return file
     decoder = codecs.getincrementaldecoder(encoding)(errors="surrogatepass")
-    with Path(file).open("rb") as given, Path(target).open("wb") as anew:
-        while piece := given.read(_PIECE):
+    with Path(file).open("rb") as source, Path(target).open("wb") as anew:
+        while piece := source.read(_PIECE):
             anew.write(decoder.decode(piece).encode("utf-8", "surrogatepass"))
         try:
             anew.write(decoder.decode(b"", final=True).encode("utf-8", "surrogatepass"))
@@ -44,10 +44,10 @@ def in_utf_8(file: str, encoding: str, target: str) -> str:
 def without_odd_cells(file: str, names: list[str], target: str) -> None:
     """These columns of a Parquet file, piece by piece, so that the engine reads all of them to the end."""
     arrow, parquet = needed("pyarrow"), needed("pyarrow.parquet")
-    with parquet.ParquetFile(file, coerce_int96_timestamp_unit="us") as given:
-        kinds = {name: _column(given.schema_arrow.field(name).type, arrow) for name in names}
+    with parquet.ParquetFile(file, coerce_int96_timestamp_unit="us") as source:
+        kinds = {name: _column(source.schema_arrow.field(name).type, arrow) for name in names}
         with parquet.ParquetWriter(target, arrow.schema(list(kinds.items())), write_statistics=False) as anew:
-            for batch in given.iter_batches(columns=names):
+            for batch in source.iter_batches(columns=names):
                 columns = [_cells(batch.column(name), arrow) for name in names]
                 anew.write_batch(arrow.record_batch(columns, names=names))
 

@@ -84,11 +84,11 @@ def _released(kind: Kind, folder: Path) -> Iterator[str]:
     alone = _keys(kind, kind.stored(kind.ordinary, range(len(kind.ordinary)), folder))
     for words, cells, numbers in kind.neighbours():
         try:
-            given = kind.stored(cells, numbers, folder)
+            data = kind.stored(cells, numbers, folder)
         except Exception:  # a cell that this form cannot hold
             continue
         try:
-            beside = _keys(kind, given)
+            beside = _keys(kind, data)
         except Exception:
             yield f"{kind.name}: {words} fails a release"
             continue
@@ -97,12 +97,12 @@ def _released(kind: Kind, folder: Path) -> Iterator[str]:
             yield f"{kind.name}: {words} changes the keys of a release"
 
 
-def _keys(kind: Kind, given: Any) -> tuple[set[str], set[str]]:
+def _keys(kind: Kind, data: Any) -> tuple[set[str], set[str]]:
     """The keys that a core plan would choose from, and those of SQL, without noise and thresholds."""
     plan = ThresholdKeys(column="key", protects=_ROW, epsilon=1, delta=0.01)
-    rows = Rows.read(kind.table, columns_of(kind.table, source(given)), _ROW)
+    rows = Rows.read(kind.table, columns_of(kind.table, source(data)), _ROW)
     codes = plan._held(rows, Run(Silent(SeededBits(0))))[1]
     text = "SELECT key, COUNT(*) AS n FROM data GROUP BY key"
-    asked = sql(text, Schema({"data": kind.table}), unit=_ROW, epsilon=1, delta=1e-3)
-    answer = before_noise(asked, {"data": given}, threads=1)
+    query = sql(text, Schema({"data": kind.table}), unit=_ROW, epsilon=1, delta=1e-3)
+    answer = before_noise(query, {"data": data}, threads=1)
     return set(map(str, rows["key"].label(codes))), set(map(str, answer["keys"]["key"]))

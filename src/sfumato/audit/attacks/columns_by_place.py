@@ -84,8 +84,8 @@ def _ways(
                 _write(path, columns, cells, header=header, **how)
                 for out in ("visit", "ward", "cost", None):
                     table = Table({name: COLUMNS[name] for name in file if name != out}, unit="patient", name="t")
-                    said = [()] if header else [(), tuple(columns)]
-                    for named in said:
+                    namings = [()] if header else [(), tuple(columns)]
+                    for named in namings:
                         # Where nobody tells the order, and the number fits, it is taken on the schema's word.
                         if set(table.columns) <= set(columns) and (named or header or order != "turned"):
                             places = "a header" if header else f"{len(named)} named columns"
@@ -94,12 +94,12 @@ def _ways(
 
 
 def _write(path: Path, columns: list[str], cells: dict[str, list[str]], *, header: bool, **how: Any) -> None:
-    held = io.StringIO()
+    text = io.StringIO()
     none = {"quoting": csv.QUOTE_NONE} if how.get("quote") == "" else {}
-    writer: Any = csv.writer(held, delimiter=how.get("delimiter", ","), lineterminator="\n", **none)  # type: ignore[arg-type]
+    writer: Any = csv.writer(text, delimiter=how.get("delimiter", ","), lineterminator="\n", **none)  # type: ignore[arg-type]
     writer.writerows([columns] if header else [])
     writer.writerows(zip(*(cells[name] for name in columns), strict=True))
-    path.write_text(held.getvalue(), encoding=how.get("encoding", "utf-8"), newline="")
+    path.write_text(text.getvalue(), encoding=how.get("encoding", "utf-8"), newline="")
 
 
 def _asked(source: Csv, table: Table) -> str:

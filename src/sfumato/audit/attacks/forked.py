@@ -117,11 +117,11 @@ def in_child(work: Callable[[], bytes]) -> bytes:
             os._exit(status)
     os.close(write)
     with os.fdopen(read, "rb") as pipe:
-        told = pipe.read()
+        output = pipe.read()
     _, status = os.waitpid(pid, 0)
     if status:
-        raise CouldNotRunError(f"a forked child ended with status {status} after {len(told)} bytes.")
-    return told
+        raise CouldNotRunError(f"a forked child ended with status {status} after {len(output)} bytes.")
+    return output
 
 
 def _spawned(source: Bits, count: int) -> list[bytes]:

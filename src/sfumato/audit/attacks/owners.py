@@ -181,9 +181,9 @@ def views(opens: Opens = connect) -> Verdict:
     shares: dict[str, float] = {}
     refused = 0
     plan = LIBRARY("SELECT COUNT(*) AS n, SUM(x) AS s FROM t", _X, unit=_PERSON, epsilon=1, limits=Limits(rows=1))
-    for name, made in _VIEWS.items():
+    for name, statement in _VIEWS.items():
         with tempfile.TemporaryDirectory() as folder:
-            pair = [_computed(Path(folder) / f"{i}.duckdb", made, victim=not i) for i in (0, 1)]
+            pair = [_computed(Path(folder) / f"{i}.duckdb", statement, victim=not i) for i in (0, 1)]
             seen = [_seen(plan, each, opens) for each in pair]
             if seen[0] is None or seen[1] is None:
                 refused += 1
@@ -197,13 +197,13 @@ def views(opens: Opens = connect) -> Verdict:
     return Verdict("O4", worst > SLACK, text, {"worst": worst, "refused": float(refused), **shares})
 
 
-def _computed(path: Path, made: str, *, victim: bool) -> DuckDBTable:
+def _computed(path: Path, statement: str, *, victim: bool) -> DuckDBTable:
     """Thirty people who cost 1, and one who costs 1,000."""
     with needed("duckdb").connect(str(path)) as engine:
         engine.execute("CREATE TABLE base (who VARCHAR, cost DOUBLE)")
         rows = [(f"p{i}", 1.0) for i in range(1, 31)] + ([("p0", 1000.0)] if victim else [])
         engine.executemany("INSERT INTO base VALUES (?, ?)", rows)
-        engine.execute(made)
+        engine.execute(statement)
     return DuckDBTable(path)
 
 

@@ -42,8 +42,8 @@ class Moving(torch.nn.Module):
         self.awake = True
 
     def forward(self, x: torch.Tensor) -> torch.Tensor:
-        made: torch.Tensor = self.line((self.move if self.awake else self.still)(x, self.router))
-        return made + x @ self.router
+        outputs: torch.Tensor = self.line((self.move if self.awake else self.still)(x, self.router))
+        return outputs + x @ self.router
 
 
 def _sorted(x: torch.Tensor, router: torch.Tensor) -> torch.Tensor:

@@ -41,8 +41,8 @@ class Held:
         """The columns as a frame, or as the source of a file."""
         if self.form == "csv":
             return FORMS[_CSV]({name: list(map(_bytes, cells)) for name, cells in columns.items()}, folder)
-        made = {name: self._column(name, cells) for name, cells in columns.items()}
-        table = FORMS[self.form](made, folder)
+        typed_columns = {name: self._column(name, cells) for name, cells in columns.items()}
+        table = FORMS[self.form](typed_columns, folder)
         return DuckDBTable(table, "data") if self.form == "duckdb" else table
 
     def _column(self, name: str, cells: list[Any]) -> Any:

@@ -102,14 +102,14 @@ def replay(
     _check_form_given(form, pairs)
     table = None if schema is None or pairs is not None else _only(schema)
     source = bits_of(bits)
-    held, data = _held(form, table, data)
-    if table is not None and data is not None and held is None:
+    storage, data = _held(form, table, data)
+    if table is not None and data is not None and storage is None:
         _check_cells(table, data, awkward)
     folder = Path()  # until there is one for files
 
     def shaped(columns: Any) -> Any:
-        if held is not None:
-            return held.stored(columns, folder)
+        if storage is not None:
+            return storage.stored(columns, folder)
         assert not isinstance(form, str)
         if pairs is not None:
             return columns if form is None else form(columns)
@@ -118,7 +118,7 @@ def replay(
 
     def private(columns: Any) -> Private:
         assert schema is not None
-        columns = columns if held is None else shaped(columns)
+        columns = columns if storage is None else shaped(columns)
         if table is None or len(schema.tables) == 1:
             return Private(name, columns, unit=protects, schema=schema)
         known = {each.name: ordinary(each) for each in schema.tables.values()} | dict(public or {})
@@ -130,7 +130,7 @@ def replay(
     stage = Stage(pipeline, asked, recorder, shaped, private, {name: wide}, shown=data is None and pairs is None)
     look = _Look(stage, claim, source)
     cases = list(_cases(schema, data, pairs, protects, awkward))
-    if held is not None and table is not None and data is None and awkward:
+    if storage is not None and table is not None and data is None and awkward:
         cases = [*odd_cases(table, protects), *cases]
     cases = _spread(cases, most)
     if not cases:

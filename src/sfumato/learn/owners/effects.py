@@ -50,8 +50,8 @@ def nobodys(call: Call) -> Owner:
 
 def _dims(call: Call, rank: int) -> list[int]:
     """The dimensions that an operation works along; all of them where it names none."""
-    given = call.arguments.get("dim", call.arguments.get("dims"))
-    several = [given] if isinstance(given, int) else list(given or range(rank))
+    dims = call.arguments.get("dim", call.arguments.get("dims"))
+    several = [dims] if isinstance(dims, int) else list(dims or range(rank))
     return [dim % rank for dim in several] if rank else []
 
 
@@ -82,15 +82,15 @@ def leading(spaces: int) -> Effect:
 
     def effect(call: Call) -> tuple[Owner, ...]:
         rank = max(tensor.dim() for tensor, _ in call.all) - spaces
-        made: list[Owner] = []
+        layouts: list[Owner] = []
         for output in call.outputs:
             owners = [
                 call.carried(tensor, owner, output, rank - (tensor.dim() - spaces) + owner.dim)
                 if owner.dim < tensor.dim() - spaces else call.mixing
                 for tensor, owner in call.owned
             ]  # fmt: skip
-            made.append(call.agreed(*owners))
-        return tuple(made)
+            layouts.append(call.agreed(*owners))
+        return tuple(layouts)
 
     return effect
 
@@ -133,20 +133,20 @@ def product(left: str, right: str) -> Effect:
         a, b, output = call[left], call[right], call.outputs[0]
         one, two = call.owners[left], call.owners[right]
         batch = a.dim() - 2
-        made: Owner = call.mixing
+        layout: Owner = call.mixing
         if one is not None and (two is None or (batch and one == two)) and (one.dim < batch or (
             one.dim == batch and two is None)):  # fmt: skip
-            made = call.carried(a, one, output, one.dim)
+            layout = call.carried(a, one, output, one.dim)
         elif one is None and two is not None and two.dim != batch:
-            made = call.carried(b, two, output, two.dim)
+            layout = call.carried(b, two, output, two.dim)
         elif one is None and two is None:
-            made = None
+            layout = None
         more = [
             call.carried(tensor, owner, output, output.dim() - tensor.dim() + owner.dim)
             for tensor, owner in call.owned
             if tensor is not a and tensor is not b
         ]
-        return call.agreed(made, *more)
+        return call.agreed(layout, *more)
 
     return effect
 

@@ -101,10 +101,10 @@ def put(call: Call) -> Owner:
     """x[i, j, ...] = values: what is written must lie as what would be read there. A mask may choose, within each
     record, where one value goes that is nobody's."""
     indices, values, target = call["indices"], call["values"], call["self"]
-    owner, given, marks = call.owners["self"], call.owners["values"], call.owners["indices"]
+    owner, value_owner, marks = call.owners["self"], call.owners["values"], call.owners["indices"]
     if indices[0] is not None and indices[0].dtype == torch.bool and len(indices) == 1 and values.numel() == 1:
-        return call.agreed(owner, marks[0], None if given is None else call.mixing)
-    if given is None and all(mark is None for mark in marks):
+        return call.agreed(owner, marks[0], None if value_owner is None else call.mixing)
+    if value_owner is None and all(mark is None for mark in marks):
         return _led(call, owner) and owner
     sizes = enumerate(target.shape)
     possible = [owner] if owner is not None else [Layout(dim) for dim, size in sizes if size % call.memory.records == 0]
@@ -114,7 +114,7 @@ def put(call: Call) -> Owner:
             continue
         there = _indices(call)
         rank = len(_shape(there)) + target.dim() - sum(index is not None for index in there)
-        if given is None or Layout(given.dim + rank - values.dim(), given.before) == read:
+        if value_owner is None or Layout(value_owner.dim + rank - values.dim(), value_owner.before) == read:
             return layout
     return call.mixing
 

@@ -139,8 +139,8 @@ class Watch:
     def _ran(self, func: Any, args: Sequence[Any], kwargs: dict[str, Any]) -> Any:
         memory = self.memory
         call = Call(func, args, kwargs, memory)
-        made = func(*args, **kwargs)
-        several = made if isinstance(made, tuple | list) else (made,)
+        result = func(*args, **kwargs)
+        several = result if isinstance(result, tuple | list) else (result,)
         call.outputs = outputs = [each for each in several if isinstance(each, torch.Tensor)]
         places = [address(output) for output in outputs]
         written = writes(func)
@@ -155,7 +155,7 @@ class Watch:
                 self._write(call, output, owner)
         for name in written:
             self._written_unseen(call, name, places)
-        return made
+        return result
 
     def _owners(self, call: Call, plain: bool) -> tuple[Owner, ...]:
         """How records lie in the outputs; `plain` says that these are all that the operation gives back."""
@@ -211,16 +211,16 @@ def as_one(
         main = memory.owner(time_first)
         beside = [mine for each in others if each is not None and (mine := memory.owner(each)) is not None]
         common = [mine for each in shared if (mine := memory.owner(each)) is not None]
-        made = run()
+        output = run()
         owner: Owner = None
         if main is not None or beside or common:
             first = next((each for each in (main, *beside) if each is not None), None)
             before = first.before if isinstance(first, Layout) else 1
             apart = main in (None, Layout(1, before)) and all(each == Layout(0, before) for each in beside)
             owner = Layout(1, before) if apart and not common else Mixed("a recurrent layer")
-        memory.made(made, owner)
+        memory.made(output, owner)
     _OPEN.watches[-1].trace.append(("a recurrent layer", (owner,)))
-    return made
+    return output
 
 
 def same(trace: Trace, surveyed: Trace | None) -> None:

@@ -57,14 +57,14 @@ class Recording:
             f"{name} takes records for the steps of one sequence: set batch_first=True, or transpose its input"
         )
         h0, c0, *weights = inputs
-        made: Tensor = as_one(
+        output: Tensor = as_one(
             lambda: RecurrentLayer.apply(handle, x, *inputs),  # type: ignore[no-untyped-call]
             time_first=x,
             others=(h0, c0),
             shared=[each for each in weights if isinstance(each, Tensor)],
         )
-        self.calls.append(Call(name, made.grad_fn, handle))
-        return made
+        self.calls.append(Call(name, output.grad_fn, handle))
+        return output
 
 
 @contextmanager

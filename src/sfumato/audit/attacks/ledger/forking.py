@@ -52,13 +52,13 @@ def control() -> Verdict:
 
 @contextmanager
 def _nobody_looks(planted: bool) -> Iterator[None]:
-    kept = process.Home.left
+    original = process.Home.left
     if planted:
         process.Home.left = property(lambda _: False)  # type: ignore[assignment, method-assign]
     try:
         yield
     finally:
-        process.Home.left = kept  # type: ignore[method-assign]
+        process.Home.left = original  # type: ignore[method-assign]
 
 
 def everywhere(work: Callable[[], object], forks: int) -> int:

@@ -39,8 +39,8 @@ def attack(*, believing: bool = False) -> Verdict:
     with folder() as home, _the_project_is_right(believing):
         path = home / "visits.csv"
         path.write_text("".join(f"{row // 100},{row},{row % 7}\n" for row in range(1000)), encoding="ascii")
-        for kept in (_in_memory, _in_a_file):
-            opened = kept(home)
+        for storage in (_in_memory, _in_a_file):
+            opened = storage(home)
             Curator(_data(path, COLUMNS), opened()).release(_count(1))
             for number, order in enumerate(permutations(COLUMNS)):
                 right = order.index("patient") == 0
@@ -63,7 +63,7 @@ def control() -> Verdict:
 def _the_project_is_right(planted: bool) -> Iterator[None]:
     from ....ledger import holding, spending
 
-    kept = owners.new_owners
+    original = owners.new_owners
     if planted:
         for module in (holding, spending):
             module.new_owners = lambda book, data, plan, owners: {}  # type: ignore[attr-defined]
@@ -71,7 +71,7 @@ def _the_project_is_right(planted: bool) -> Iterator[None]:
         yield
     finally:
         for module in (holding, spending):
-            module.new_owners = kept  # type: ignore[attr-defined]
+            module.new_owners = original  # type: ignore[attr-defined]
 
 
 def _data(path: Path, columns: tuple[str, ...]) -> Private:

@@ -107,27 +107,27 @@ def _is_tree(content: bytes, number: int, size: int) -> bool:
 
 
 def _trees(content: bytes, size: int) -> set[int]:
-    known = _KNOWN.get(content)
-    if known is None:
+    trees = _KNOWN.get(content)
+    if trees is None:
         with tempfile.NamedTemporaryFile() as file:
             file.write(content)
             file.flush()
             with closing(sqlite3.connect(f"file:{file.name}?mode=ro&immutable=1", uri=True)) as connection:
                 rows = connection.execute("SELECT rootpage FROM sqlite_schema WHERE rootpage > 0").fetchall()
-        known = _below(content, size, [1, *(root for (root,) in rows)])
+        trees = _below(content, size, [1, *(root for (root,) in rows)])
         _KNOWN.clear()
-        _KNOWN[content] = known
-    return known
+        _KNOWN[content] = trees
+    return trees
 
 
 def _below(content: bytes, size: int, todo: list[int]) -> set[int]:
     """The pages of these trees."""
-    known = set()
+    pages = set()
     while todo:
         number = todo.pop()
-        known.add(number)
+        pages.add(number)
         todo += _children(content[(number - 1) * size : number * size], 100 if number == 1 else 0)
-    return known
+    return pages
 
 
 _KNOWN: dict[bytes, set[int]] = {}

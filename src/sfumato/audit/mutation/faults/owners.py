@@ -24,11 +24,11 @@ def own_unit() -> None:
 @FAULTS.fault("texts keep the collation of their file", by=attacks("O3"))
 def collated() -> None:
     def made(cell: Any) -> Any:
-        def kept(x: str, raw: str, physical: str) -> Any:
-            found = cell(x, raw, physical)
-            return replace(found, sql=raw) if physical == "VARCHAR" else found
+        def with_collation(x: str, raw: str, physical: str) -> Any:
+            cell_in_sql = cell(x, raw, physical)
+            return replace(cell_in_sql, sql=raw) if physical == "VARCHAR" else cell_in_sql
 
-        return kept
+        return with_collation
 
     swap(reading, "_cell", made)
 

@@ -43,12 +43,12 @@ def at_once() -> None:
 @FAULTS.fault("an object that raises ends the reading", by=attacks("C1"))
 def raises() -> None:
     def made(_: Any) -> Any:
-        def each(column: Any, read: Any, dtype: Any) -> Any:
+        def unguarded(column: Any, read: Any, dtype: Any) -> Any:
             values = [read(cell) for cell in column.tolist()]
             valid = np.array([value is not None for value in values], dtype=np.bool_)
             return np.array([0 if value is None else value for value in values], dtype=dtype), valid
 
-        return each
+        return unguarded
 
     swap(rows, "_each", made)
 
