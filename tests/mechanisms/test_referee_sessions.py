@@ -372,9 +372,10 @@ def test_another_process_cannot_go_on_with_the_same_noise(monkeypatch: pytest.Mo
     with curator().session(PLAN) as session:
         session.ask(bounds.count(ROW))
         here = os.getpid()
-        monkeypatch.setattr(os, "getpid", lambda: here + 1)
-        with pytest.raises(PlanError, match="process that opened it"):
-            session.ask(bounds.count(ROW))
+        with monkeypatch.context() as elsewhere:
+            elsewhere.setattr(os, "getpid", lambda: here + 1)
+            with pytest.raises(PlanError, match="process that opened it"):
+                session.ask(bounds.count(ROW))
         assert not session.failed
 
 
