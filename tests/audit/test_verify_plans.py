@@ -12,7 +12,7 @@ import numpy as np
 import pytest
 
 from sfumato import bounds
-from sfumato.audit import losses, mutants, shipped, verify
+from sfumato.audit import mutants, shipped, verify
 from sfumato.audit.attacks import variants
 from sfumato.audit.chances import at_or_above, between, ends, winners
 from sfumato.audit.enumerating import Listed, listed
@@ -34,6 +34,7 @@ from sfumato.mechanisms import (
     ThresholdKeys,
     WeightedKeys,
 )
+from sfumato.mechanisms.selection import win_chances
 from sfumato.noise import Noise, SeededBits
 from sfumato.plan import Plan, Run
 from sfumato.units import Unit
@@ -66,7 +67,7 @@ def test_a_one_sided_law_has_nothing_below_zero() -> None:
 def test_winners_are_those_of_the_float_formula(kind: Any) -> None:
     scores = [0, 3, 1, 5, 5, 2]
     exactly = winners([Fraction(s) for s in scores], Fraction(1, 3), kind)
-    about = losses.selection_chances(np.array(scores, dtype=np.float64), 1 / 3, kind)
+    about = win_chances(np.array(scores, dtype=np.float64), 1 / 3, kind)
     assert np.allclose([float(p) for p in exactly], about, rtol=1e-12)
     assert sum(ends(p)[0] for p in exactly) <= 1 <= sum(ends(p)[1] for p in exactly)
 

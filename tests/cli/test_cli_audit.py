@@ -17,7 +17,7 @@ from sfumato import audit, bounds
 from sfumato.audit import shipped
 from sfumato.audit.claims import claims_of
 from sfumato.audit.mutants.noisy import HalfNoise
-from sfumato.audit.mutants.queries import RowsForUsers
+from sfumato.audit.mutants.queries import by_rows
 from sfumato.audit.results import Found, Point, Result
 from sfumato.audit.scripted import TooManyError
 from sfumato.cli import progress
@@ -25,7 +25,7 @@ from sfumato.cli.screen import Screen
 from sfumato.noise import SeededBits
 from sfumato.plan import Plan
 from sfumato.private import Private
-from sfumato.query import Sql
+from sfumato.query import running
 from sfumato.report import Report
 from sfumato.units import Unit
 from tests.cli.counting_house import refused, told
@@ -337,7 +337,8 @@ ONE = "sfumato-plan: 1\nreleases:\n  - {name: all, sql: SELECT COUNT(*) AS n FRO
 def test_a_planted_bug_in_queries_is_found_by_way_of_a_list(project: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     (project / "plan.yaml").write_text(ONE, encoding="utf-8")
     before = files(project)
-    monkeypatch.setattr(Sql, "_run", RowsForUsers._run)
+    answer = running.answer  # which one run and thousands at once share
+    monkeypatch.setattr(running, "answer", lambda front, *rest: answer(by_rows(front), *rest))
     (wrong,) = told("audit", "plan.yaml", "--runs", "400", "--seed", "2", at=project, code=9)["plans"]
     assert wrong["verdict"] == "broken" and wrong["shown"]["epsilon"] > wrong["shown"]["claim"]
     assert files(project) == before

@@ -72,7 +72,7 @@ def schema_of(draw: random.Random, users: bool) -> Schema:
     return Schema({
         "visits": Table(visits, unit=owner("visits")),
         "patients": Table(patients, unit=owner("patients")),
-        "claims": Table(claims, unit=owner("claims")),
+        "claims": Table(claims, unit=owner("claims"), names="patient" if users else None),
         "wards": Table({"ward": category(WARDS), "region": key(), "beds": whole(0, 100)}, private=False),
         "drugs": Table({"drug": key(), "class": category(["x", "y"]), "price": real(0, 10)}, private=False),
     })  # fmt: skip

@@ -97,9 +97,13 @@ class RowsForUsers(Sql):
 
     def _run(self, rows: Any, run: Run) -> dict[str, Any]:
         assert self.fixed is not None
-        reading = replace(self.front.reading, unit=None)
-        alone = Front(replace(self.front.outermost, reading=reading), self.front.keys)
-        return running.answer(alone, self.fixed, rows, run.noise)
+        return running.answer(by_rows(self.front), self.fixed, rows, run.noise)
+
+
+def by_rows(front: Front) -> Front:
+    """The same question as one whose units are rows."""
+    reading = replace(front.reading, unit=None)
+    return Front(replace(front.outermost, reading=reading), front.keys)
 
 
 @dataclass(frozen=True, kw_only=True)

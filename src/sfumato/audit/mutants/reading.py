@@ -16,7 +16,8 @@ def cells_by_nulls(column: Any) -> Any:
     """Python's objects where a row is NULL, and what numpy makes of the column where none is."""
     if not hasattr(column, "to_pylist"):
         return column
-    return np.fromiter(column.to_pylist(), dtype=object) if column.null_count else np.asarray(column)
+    objects = column.null_count or str(column.type).startswith(("sparse_union", "dense_union"))  # which numpy lacks
+    return np.fromiter(column.to_pylist(), dtype=object) if objects else np.asarray(column)
 
 
 def rows_by_nulls(table: Table, raw: Mapping[str, Any], unit: Unit) -> Rows:

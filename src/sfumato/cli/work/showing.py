@@ -17,6 +17,7 @@ from rich.text import Text
 from ... import __file__ as package
 from ...example import FILES, hospital
 from ...project import open_project
+from ...project.alone import LOCK
 from ..documents import Document, Part
 from ..problems import BUDGET, CHECK, FILE, CommandError
 from ..screen import columns, say, screen
@@ -24,7 +25,8 @@ from ..telling import Outcome
 
 FOLDER = Path("hospital-demo")
 REPORT = "report-hospital.html"
-_OWN = {*FILES, ".gitignore", "budget.key", "budget.ledger", "anchor/budget.anchor", REPORT}
+_OWN = {*FILES, LOCK, ".gitignore", "budget.key", "budget.ledger", REPORT}
+_BEGIN = ("budget.ledger-", "anchor/budget.anchor", "out/", "report-")
 QUERY = """\
 SELECT ward, COUNT(*) AS n, AVG(cost) AS mean
                  FROM visits GROUP BY ward"""
@@ -125,7 +127,7 @@ def _clear(folder: Path) -> None:
     if not folder.exists():
         return
     found = {path.relative_to(folder).as_posix() for path in folder.rglob("*") if not path.is_dir()}
-    ours = {name for name in found if name in _OWN or name.startswith(("budget.ledger-", "out/", "report-"))}
+    ours = {name for name in found if name in _OWN or name.startswith(_BEGIN)}
     if not folder.is_dir() or found - ours or (found and "plan.yaml" not in found):
         raise CommandError(
             f"{folder} is not empty",
