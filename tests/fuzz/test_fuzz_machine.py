@@ -153,7 +153,7 @@ class Office(RuleBasedStateMachine):
         if other:
             strange = Wild(does="answer", epsilon=SIZES[0], number=-1)
             found = self.refused(lambda: self.curator(asked, which).release(strange, key=key))
-            assert isinstance(found, SfumatoError), "a key is for one plan"
+            assert isinstance(found, ReceiptError), "a key is for one plan"
             return
         found = self.curator(asked, which).release(plan, key=key)
         assert found.receipt.id == id and record.canonical(found.raw) == self.answers[asked, plan.hash]
