@@ -11,7 +11,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+import sfumato as sf
 from sfumato.accounting import gdp
+from sfumato.events import Gaussian
 from tests.helpers import few
 
 
@@ -181,3 +183,9 @@ def test_next_to_no_price_is_found(digits: int) -> None:
         m, e = mp.sqrt(mp.mpf(10) ** -39), mp.mpf(found.numerator) / found.denominator
         shown = mp.ncdf(m / 2 - e / m) - mp.exp(e) * mp.ncdf(-m / 2 - e / m)
         assert 1 - 1e-6 < float(shown * mp.mpf(10) ** digits) <= 1
+
+
+@pytest.mark.parametrize("multiplier", [10**3, 10**50, 10**100])
+def test_a_delta_below_every_float_is_told_at_once(multiplier: int) -> None:
+    event = Gaussian(multiplier=multiplier)
+    assert sf.delta(event, epsilon=0.999).upper <= 1e-300

@@ -22,6 +22,7 @@ from ..exact import Enclosure
 from .interval import Interval
 
 _SMALL, _FAR = 1e-5, 50.0
+_NOTHING = -800.0  # the logarithm of a delta that lies below every float, however the curve is rounded
 
 
 def delta(mu: float, epsilon: float) -> float:
@@ -45,7 +46,8 @@ def _log_ratio(mu: float, epsilon: float) -> float:
     if mu >= _SMALL:
         return min(epsilon + float(special.log_ndtr(-mu / 2 - x)) - float(special.log_ndtr(mu / 2 - x)), 0.0)
     if x > _FAR:
-        return -mu * (1 - 2 / x**2 + 10 / x**4) / x
+        y = 1 / x
+        return -mu * (1 - 2 * y**2 + 10 * y**4) * y
     hazard = math.exp(-x * x / 2 - math.log(2 * math.pi) / 2 - float(special.log_ndtr(-x)))
     return -mu * (hazard - x)
 
@@ -110,7 +112,10 @@ def epsilon_at_least(mu_squared: Fraction, upper: Fraction, target: Fraction) ->
 
 def delta_within(mu_squared: Fraction, epsilon: Fraction) -> Interval:
     """The curve of Gaussians of total mu^2 at epsilon, from both sides, to about eighteen digits."""
-    bits = 64 - min(0, math.floor(_log_delta(exact.sqrt_above(mu_squared), float(epsilon)) / math.log(2)))
+    about = _log_delta(exact.sqrt_above(mu_squared), float(epsilon))
+    if about < _NOTHING:
+        return Interval(0.0, math.ulp(0.0))
+    bits = 64 - min(0, math.floor(about / math.log(2)))
     low = Fraction(enclose_delta(_sqrt_below(mu_squared), epsilon, bits).lo, 1 << bits)
     high = Fraction(enclose_delta(_sqrt_above(mu_squared), epsilon, bits).hi, 1 << bits)
     return Interval(exact.float_below(max(low, Fraction(0))), min(exact.float_above(high), 1.0))
