@@ -104,7 +104,7 @@ def test_text_is_aligned_and_short() -> None:
     assert lines[0].index("n ") + 1 == lines[1].index(" ±")
     assert "NULL" in lines[3]
     assert "?" in lines[3]
-    assert lines[4] == "(± at 95 %; ? = hidden by noise, do not rely on it)"
+    assert lines[4] == "(± at 95 %; ? = hidden by noise or by what limits cut, do not rely on it)"
     assert lines[5:] == ["- 1 group may have been suppressed", "- values above 100 <were> clipped"]
     assert repr(answer()) == str(answer())
 
@@ -138,7 +138,7 @@ def test_html_is_escaped() -> None:
     assert shown.count("<tr>") == 4
 
 
-ENDINGS = ("", "_std", "_low", "_high")
+ENDINGS = ("", "_std", "_low", "_high", "_bias")
 NAMES = [
     "ward",
     *(f"{name}{end}" for name in ("n", "mean", "bins") for end in ENDINGS),
@@ -186,7 +186,7 @@ def test_names_never_clash() -> None:
     n = measured("n", [1.0])
     found = Answer([Output("n", n), Output("n", n), Output("n_std", n)], SPREADS, [0])
     assert found.columns == ("n", "n_2", "n_std")
-    assert len(set(found.table())) == 12
+    assert len(set(found.table())) == 15
 
 
 def test_a_missing_library_is_named(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -159,7 +159,7 @@ def test_limits_are_kept_and_told() -> None:
     assert answer["p"] == [people]
     assert people * 0.999 < answer["n"][0] <= people
     assert any("each patient counts for at most 1 row;" in note for note in answer.notes)
-    assert any("how much that lowers the sums is not known" in note for note in answer.notes)
+    assert any("what that cuts from the numbers is not known" in note for note in answer.notes)
 
 
 @pytest.mark.parametrize("options", [{}, {"delta": 0}], ids=["gaussian", "laplace"])
@@ -183,24 +183,24 @@ def test_notes_of_chosen_groups_and_extremes() -> None:
     assert not any("group" in note.split(";")[0] and "fewer" in note for note in alone.notes)
 
 
-def test_unclip_raises_sums_by_what_the_limits_took() -> None:
-    """By the total under wide limits over the sum of what was measured; not where that is within the noise."""
+def test_unclip_raises_numbers_by_what_given_limits_cut() -> None:
+    """Limits of one's own are kept; a part of the budget measures what they cut."""
     patients = [*(patient for patient in range(900) for _ in range(40)), *range(900, 4000)]
     visits = {"visits": {"patient": patients, "ward": ["a"] * len(patients)}}
     schema = Schema({"visits": Table({"patient": key(), "ward": category(["a", "b"])}, unit="patient")})
     text = "SELECT ward, COUNT(*) AS n FROM visits GROUP BY ward"
-    clipping, raising = (sql(text, schema, unit=USER, epsilon=1, delta=1e-6, unclip=each) for each in (False, True))
-    raw = raw_of(raising, visits)
-    measured = sum(raw["numbers"]["rows"])
-    assert 0.9 * len(patients) < measured <= len(patients)
-    reach, total = raw["limits"]["totals"]["rows"]
-    assert total == pytest.approx(len(patients), rel=0.1)
-    for wide, factor in ((2 * measured, 2), (measured + 1, 1), (measured / 2, 1)):
-        told = {**raw, "limits": {**raw["limits"], "totals": {"rows": [reach, wide]}}}
-        clipped, raised = clipping.finish(told), raising.finish(told)
-        assert raised["n"] == pytest.approx([factor * each for each in clipped["n"]])
-        assert any("unclip=True raises them by that" in note for note in clipped.notes)
-        assert any("they were raised by that" in note for note in raised.notes)
+    options = {"epsilon": 1, "delta": 1e-6, "limits": Limits(rows=20)}
+    clipping, raising = (sql(text, schema, unit=USER, unclip=each, **options) for each in (False, True))
+    assert clipping.fixed is not None and raising.fixed is None and raising.measures_cuts and not raising.advises
+    assert sum(raising.design(Limits(rows=20)).shares.values()) == 1 - raising.advice
+    clipped, raised = answered(clipping, visits), answered(raising, visits)
+    assert clipped["n"][0] == pytest.approx(900 * 20 + 3100, rel=1e-3)
+    assert clipped.bias("n") == [None, None] and clipped.interval("n")[0][1] == float("inf")
+    low, high = raised.interval("n")[0]
+    assert low < len(patients) < high < 4 * len(patients)
+    assert raised["n"][0] == pytest.approx(len(patients), rel=0.25)
+    assert raised.bias("n")[0] == pytest.approx(raised["n"][0] - clipped["n"][0], rel=0.01)
+    assert any("the number was raised by that" in note for note in raised.notes)
 
 
 def test_floors_keep_the_raw_numbers_beside() -> None:
@@ -221,7 +221,7 @@ def test_expected_widths_are_those_of_the_answer() -> None:
             widths = expected(made, alpha)
             assert set(widths) == {"n", "s", "p", "v"}
             for name, width in widths.items():
-                assert answer.half_width(name, alpha)[0] == pytest.approx(width, rel=1e-3, abs=1e-3)
+                assert answer.noise_width(name, alpha)[0] == pytest.approx(width, rel=1e-3, abs=1e-3)
     assert made.expected_error(0.05) is None  # several columns have several
     assert plan("SELECT COUNT(*) AS n FROM visits").expected_error(0.05) is not None
 

@@ -11,7 +11,7 @@ import pytest
 from sfumato import Schema, Unit, events, sources
 from sfumato.noise import Noise, SeededBits
 from sfumato.plan import Run
-from sfumato.query import Limits, finish, running, sql
+from sfumato.query import Limits, running, sql
 from sfumato.query.plan import Sql
 from sfumato.schema import Table, key, real, whole
 
@@ -120,14 +120,3 @@ def test_weak_noise_is_no_large_epsilon() -> None:
     for epsilon in (0.05, 1e-4):
         plan = sql("SELECT SUM(x) AS s FROM v", schema, unit=USER, epsilon=epsilon, delta=1e-6, limits=Limits(rows=1))
         assert isinstance(plan.event, events.Gaussian)
-
-
-def test_the_spread_of_a_total_is_of_the_noise_it_got() -> None:
-    """Two totals share a third of the adviser's part, also where one of them was not worth measuring."""
-    schema = Schema({"v": Table({"u": key(), "g": key(), "x": real(0, 1)}, unit="u")})
-    plan = sql("SELECT g, SUM(x) AS s FROM v GROUP BY g", schema, unit=USER, epsilon=1, delta=1e-6)
-    name = plan.questions.measures[0].name
-    limits = {"rows": "1", "keys": 1, "most_keys": 1, "values": 1, "reaches": {}}
-    both, one = ({**limits, "totals": {each: ["2", 10.0] for each in names}} for names in ([name, "units"], [name]))
-    spreads = [finish._wide_spreads(plan, finish.Advice.read(each)) for each in (both, one)]
-    assert spreads[0][f"total {name}"] == spreads[1][f"total {name}"]

@@ -1,65 +1,113 @@
-"""The adviser: a small, visible part of the budget tells how much units hold; that chooses the limits, and says
-afterwards how much they took away.
+"""The adviser: a small, visible part of the budget tells how much units hold, chooses the limits by it, and measures
+what they take away.
 
-Three thirds of its share: in how many groups units are (where units are counted), how long their vectors are, and the
-totals over all groups under wide limits, beside which the sums of the answers show what the narrow ones cost. Where
-groups are chosen privately they are chosen first, so that rows of groups that are not shown count in no length.
-Everything after the noise is post-processing. Each step is a Gaussian (or Laplace) mechanism whose share is fixed
-beforehand, so all steps together are the one that is paid for (see blur.py).
+Half of its share goes to histograms: in how many groups units are (where units are counted), how long their vectors
+are, how many different values they bring. The other half measures, when the limits are chosen, what they cut from each
+number (cuts.py). Where groups are chosen privately they are chosen first, so that rows of groups that are not shown
+count in no length. Everything after the noise is post-processing. Each step is a Gaussian (or Laplace) mechanism whose
+share is fixed beforehand, so all steps together are the one that is paid for (see blur.py).
 """
 
 from __future__ import annotations
 
 import math
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field, replace
 from fractions import Fraction
+from functools import partial
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from .. import grid
 from ..noise import Noise
-from . import running
+from . import cuts, running
 from .aggregates import VOTES
-from .blur import Blur
-from .bounding import totals
-from .integers import wholes
-from .kinds import Kind, Typed
+from .cuts import COUNTED, Cut
 from .limits import MOST_KEYS, Limits
-from .measures import Coordinate, Measure
-from .profiles import Profile, bar_of, profiles
+from .measures import Measure
+from .profiles import BINS, Histogram, bar_of, groups_profile, profiles, values_profile
+from .tails import Aim, Floats, Tail, best
 
 if TYPE_CHECKING:
     from ..sources import Connection
+    from .design import Design
     from .plan import Sql
 
-ADVICE = Fraction(1, 10)
+ADVICE = Fraction(3, 20)
 """The adviser's share of the budget."""
-_LOSS = (0.12, 0.3)  # of the numbers of units: what weights may take; more where it is put back (unclip)
-_RESIDUE = (0.5, 0.25)  # how a loss weighs beside noise; less where it is put back (unclip)
-_WIDTH = 0.8  # the mean size of noise, in its own scales
-_BITS = 8
-_MOST_TOTAL = 2**38
-_MOST_ROWS = 2**24  # noise of limits is no wider, whatever the profiles say: wider noise may be too wide to be drawn
+UNEVEN = 1.25
+"""How unevenly groups lose, in standard deviations of a group's part, as a share of the mean: of the order of the mean,
+as a group of light units loses nothing, and one of heavy units several times as much (bench/coverage.py)."""
+MOST_ROWS = 2**24
+"""Noise of limits is no wider, whatever the profiles say: wider noise may be too wide to be drawn."""
+_CLEAR = 15.0  # how many standard deviations high a typical group is, of those that are shown by their numbers of units
+SOME = 0.3  # of values cut from units: up to all of them may be brought by others, too
+_FARTHER = 8  # bins beyond the last clear one that a limit may stand in
+_MOST_PAIRS = 2**16
+
+
+@dataclass(frozen=True)
+class Layout:
+    """What the adviser measures for a query: public.
+
+    votes     are numbers of units limited by the groups that a unit is in?
+    measures  the sums whose lengths are measured: all that a unit may cut short
+    rows      is there a histogram of row counts, for quantiles and histograms, beside them?
+    masses    is it measured what units hold in all groups together?
+    distinct  the questions about different values
+    """
+
+    votes: bool
+    measures: tuple[Measure, ...]
+    rows: bool
+    masses: bool
+    distinct: tuple[str, ...]
+
+    @classmethod
+    def of(cls, plan: Sql) -> Layout:
+        questions, front = plan.questions, plan.front
+        if not front.units or front.reading.single:
+            sums = () if not front.units else tuple(each for each in questions.measures if each.row is not None)
+            return cls(False, sums, False, False, ())
+        counted = bool(questions.ranked or questions.binned)
+        keys = bool(front.keys)
+        masses = keys and bool(questions.measures or counted)
+        return cls(questions.votes and keys, questions.measures, counted, masses, tuple(questions.distinct))
+
+    @property
+    def sized(self) -> tuple[Measure, ...]:
+        """The measures whose lengths have a histogram; row counts come once."""
+        counts = any(each.row is None for each in self.measures)
+        return self.measures if counts or not self.rows else (*self.measures, running.ROWS)
+
+    @property
+    def histograms(self) -> int:
+        return self.votes + len(self.sized) + self.masses + len(self.distinct)
+
+    @property
+    def totals(self) -> int:
+        return self.votes + len(self.measures) + self.rows + len(self.distinct)
+
+    def shares(self, advice: Fraction) -> tuple[Fraction, Fraction]:
+        """Of the budget: of each histogram, and of each total that is cut."""
+        return advice / 2 / max(self.histograms, 1), advice / 2 / max(self.totals, 1)
 
 
 @dataclass(frozen=True)
 class Advice:
-    """What the adviser found: limits, reaches by measure, and totals under wide limits (reach, noisy total)."""
+    """What the adviser chose and measured: limits, reaches by measure, and what these cut from each number."""
 
     limits: Limits
     reaches: Mapping[str, Fraction]
-    totals: Mapping[str, tuple[Fraction, float]]
+    cuts: Mapping[str, Cut] = field(default_factory=dict)
 
     @classmethod
     def read(cls, raw: Mapping[str, Any]) -> Advice:
-        """As it was stored with the release."""
+        """As it was stored with the release; earlier versions did not measure what was cut number by number."""
         keys, most, values = (int(raw[name]) for name in ("keys", "most_keys", "values"))
-        wide = {name: (Fraction(reach), float(total)) for name, (reach, total) in raw["totals"].items()}
         reaches = {name: Fraction(each) for name, each in raw["reaches"].items()}
         limits = Limits(rows=Fraction(raw["rows"]), keys=keys, most_keys=most, values=values)
-        return cls(limits, reaches, wide)
+        return cls(limits, reaches, {name: Cut.read(each) for name, each in raw.get("cuts", {}).items()})
 
     def stored(self) -> dict[str, Any]:
         """As plain values."""
@@ -70,163 +118,214 @@ class Advice:
             "most_keys": limits.most_keys,
             "values": limits.values,
             "reaches": {name: str(each) for name, each in self.reaches.items()},
-            "totals": {name: [str(reach), total] for name, (reach, total) in self.totals.items()},
+            "cuts": {name: each.stored() for name, each in self.cuts.items()},
         }
 
 
 def check(plan: Sql) -> None:
     """Refuse noise that cannot be drawn, before anything is paid for."""
-    measures = plan.questions.measures or (running.ROWS,)
-    plan.blur.law(bar_of(plan.blur, len(measures) + 1, Fraction(plan.advice) / 3).steps)
-    running.check(plan.front, plan.design(Limits()))
-
-
-def share_of_totals(plan: Sql) -> Fraction:
-    """Of each total that is measured under wide limits: of the first measure, and of the units where they count."""
-    return Fraction(plan.advice) / 3 / (2 if plan.questions.votes else 1)
+    plan.blur.law(bar_of(plan.blur, plan.layout.shares(plan.advice)[0]).steps)
+    running.check(plan.front, plan.design(plan.limits or Limits()))
 
 
 def advised(plan: Sql, connection: Connection, noise: Noise) -> dict[str, Any]:
-    """Measure how much units hold, choose limits, release."""
-    front, blur, third = plan.front, plan.blur, Fraction(plan.advice) / 3
-    start, by_keys = Limits(most_keys=MOST_KEYS), None
-    if plan.questions.votes:
-        (by_keys,) = profiles(front, blur, connection, noise, (), third)
-        start = keys_limit(by_keys, unclip=plan.unclip)
+    """Measure how much units hold, choose limits, release, and measure what the limits cut."""
+    front, layout = plan.front, plan.layout
+    each_histogram, each_total = layout.shares(plan.advice)
+    start, tails = plan.limits or Limits(most_keys=MOST_KEYS), dict[str, Tail | None]()
+    design = plan.design(start)
+    groups = running.Groups((), True) if front.selects else running.given(front, connection)
+    if layout.votes:
+        by_groups = groups_profile(front, plan.blur, connection, noise, each_histogram)
+        tails[VOTES] = _groups_tail(plan, by_groups, math.inf if front.selects else len(groups.rows))
+        if plan.advises:
+            aims = _Aims(plan, design, each_total, len(groups.rows), None)
+            start = _groups_limit(plan, aims, by_groups, tails[VOTES])
+            design = plan.design(start)
     votes: list[float] | None = None
     if front.selects:
-        groups, votes = running.chosen(front, plan.design(start), connection, noise)
-    else:
-        groups = running.given(front, connection)
-    measures = plan.questions.measures or (running.ROWS,)
-    lengths = profiles(front, blur, connection, noise, measures, third, groups)
-    limits, reaches = _limits(plan, start, measures, lengths, len(groups.rows), votes)
+        groups, votes = running.chosen(front, design, connection, noise)
+    aims = _Aims(plan, design, each_total, len(groups.rows), votes)
+    lengths = _lengths(plan, connection, noise, groups, each_histogram)
+    tails |= {name: tail for name, (_, tail) in lengths.items()}
+    values = {
+        name: values_profile(
+            front, plan.blur, connection, noise, plan.questions.distinct[name].value, each_histogram, groups
+        )
+        for name in layout.distinct
+    }
+    tails |= {name: histogram.tail() for name, histogram in values.items()}
+    limits, reaches = start, dict[str, Fraction]()
+    if plan.advises:
+        limits, reaches = _limits(plan, start, lengths, values, tails, aims)
     design = plan.design(limits, reaches)
     found = running.sums(front, design, connection, noise, groups, votes=votes is None)
     if votes is not None:
         found["numbers"][VOTES] = votes
-    wide = _totals(plan, connection, noise, groups, measures[0], lengths[-1], by_keys)
-    more = running.rest(front, design, connection, noise, groups)
-    return {**running.stored(front, groups), **found, **more, "limits": Advice(limits, reaches, wide).stored()}
+    if not layout.rows:
+        tails.pop(COUNTED, None)
+    known = cuts.cuts(plan, design, connection, noise, groups, tails, each_total)
+    more = running.rest(front, design, connection, noise, groups, _shift(known, tails))
+    return {**running.stored(front, groups), **found, **more, "limits": Advice(limits, reaches, known).stored()}
 
 
-def keys_limit(by_keys: Profile, *, unclip: bool) -> Limits:
+def _shift(known: Mapping[str, Cut], tails: Mapping[str, Tail | None]) -> float | None:
+    """The share of rows that quantiles may miss in a group; None where that is not known."""
+    tail, cut = tails.get(COUNTED), known.get(COUNTED)
+    if tail is None or cut is None:
+        return None if COUNTED in tails else 0.0
+    return min((cut.loss + cut.doubt) / max(tail.total(), 1e-300), 1.0)
+
+
+@dataclass(frozen=True)
+class _Aims:
+    """What limits are chosen for, by question."""
+
+    plan: Sql
+    design: Design
+    each_total: Fraction
+    groups: int
+    votes: list[float] | None
+
+    def of(self, name: str, share: Fraction | None = None) -> Aim:
+        """For limits that are lengths."""
+        blur, part = self.plan.blur, self.design.shares[name] if share is None else share
+        second = partial(_scale, blur, self.each_total)
+        noise = partial(_scale, blur, part)
+        return Aim(noise, second, self.typical, UNEVEN if self.plan.front.keys else 0.0)
+
+    @property
+    def typical(self) -> float:
+        """The share of a middling group."""
+        if self.votes:
+            return float(np.median(self.votes)) / max(sum(self.votes), 1e-9)
+        return 1 / max(self.groups, 1)
+
+
+def _scale(blur: Any, share: Fraction, reach: float) -> float:
+    return float(blur.scale(short(reach), share))
+
+
+def _groups_tail(plan: Sql, histogram: Histogram, most: float) -> Tail | None:
+    """A unit in t groups is sqrt(t) long where lengths are roots of squares, and adds t to all groups together."""
+    sizes = histogram.middles
+    return histogram.tail(np.sqrt(sizes) if plan.blur.kind == "gaussian" else sizes, sizes, most)
+
+
+def _groups_limit(plan: Sql, aims: _Aims, histogram: Histogram, tail: Tail | None) -> Limits:
     """In how many groups a unit counts in full, and with how many it still has a say."""
-    if by_keys.total <= 0:
+    if tail is None:
         return Limits(most_keys=MOST_KEYS)
-    candidates = [*range(1, 17), *(int(2 ** (j / 2)) for j in range(9, 24))]
-    keys = next((each for each in candidates if by_keys.lost(each, by_keys, 0.5) <= _LOSS[unclip]), candidates[-1])
-    return Limits(keys=keys, most_keys=min(max(math.ceil(by_keys.largest), keys), 2**16))
+    places = range(min(tail.last + _FARTHER, BINS))
+    numbers = sorted({min(round(histogram.longest(place)), _MOST_PAIRS) for place in places})
+    root = plan.blur.kind == "gaussian"
+    lengths = {math.sqrt(number) if root else float(number): number for number in numbers}
+    aim = replace(aims.of(VOTES), clear=_CLEAR if plan.front.selects else None)
+    keys = lengths[best(tail, list(lengths), aim)]
+    most = next((n for n in numbers if tail.units_above(math.sqrt(n) if root else n) < 0.5), numbers[-1])
+    return Limits(keys=keys, most_keys=max(most, keys))
+
+
+def _lengths(
+    plan: Sql, connection: Connection, noise: Noise, groups: running.Groups, share: Fraction
+) -> dict[str, tuple[Histogram, Tail | None]]:
+    """Of every sum, by name: how long units are, and the curves through that."""
+    layout = plan.layout
+    if not layout.sized:
+        return {}
+    histograms = profiles(plan.front, plan.blur, connection, noise, layout.sized, share, groups, masses=layout.masses)
+    more = _heavier(histograms[0], histograms[-1], len(groups.rows)) if layout.masses else np.ones(BINS)
+    lengths = {
+        measure.name: (histogram, histogram.tail(masses=histogram.middles * _like(histogram, histograms[0], more)))
+        for measure, histogram in zip(layout.sized, histograms, strict=False)
+    }
+    if layout.rows:
+        lengths[COUNTED] = lengths[running.ROWS.name]
+        if all(each.name != running.ROWS.name for each in layout.measures):
+            del lengths[running.ROWS.name]
+    return lengths
+
+
+def _like(histogram: Histogram, first: Histogram, quotients: Floats) -> Floats:
+    """Quotients by the bin of another measure's lengths: of units as far from the last clear one."""
+    one, two = histogram.tail(), first.tail()
+    moved = 0 if one is None or two is None else two.last - one.last
+    return np.asarray(quotients[np.clip(np.arange(BINS) + moved, 0, BINS - 1)])
+
+
+def _heavier(lengths: Histogram, masses: Histogram, groups: int) -> Floats:
+    """How many times its length a unit of each bin adds to all groups together. The longest are taken to be the
+    heaviest; that quotient grows with the length as it does among units that the noise lets one see. In k groups it is
+    at most the root of k."""
+    one, two = lengths.tail(), masses.tail()
+    if one is None or two is None:
+        return np.ones(BINS)
+    points = []
+    for place in (max(one.last - 6, 0), max(one.last - 1, 0)):
+        length = float(lengths.middles[place])
+        units = max(one.units_above(length / 1.01), 1.0)
+        points.append((length, two.size_above(units) / length))
+    (short_one, low), (long_one, high) = points
+    growth = math.log(high / low) / math.log(long_one / short_one) if long_one > short_one and low > 0 else 0.0
+    quotient = high * (lengths.middles / long_one) ** min(max(growth, 0.0), 1.0)
+    return np.asarray(np.clip(quotient, 1.0, math.sqrt(max(groups, 1))))
 
 
 def _limits(
     plan: Sql,
     start: Limits,
-    measures: tuple[Measure, ...],
-    lengths: list[Profile],
-    groups: int,
-    votes: list[float] | None,
+    lengths: Mapping[str, tuple[Histogram, Tail | None]],
+    values: Mapping[str, Histogram],
+    tails: Mapping[str, Tail | None],
+    aims: _Aims,
 ) -> tuple[Limits, dict[str, Fraction]]:
-    """The length at which loss and noise are least together, for the first measure; others likewise."""
-    first, about, masses = measures[0], lengths[0], lengths[-1]
-    largest = float(first.largest)
-    values = max(start.keys, 1)
-    if about.total <= 0 or masses.total <= 0:
-        return Limits(rows=1, keys=start.keys, most_keys=start.most_keys, values=values), {}
-    usual = about.middles[(about.middles >= largest / 2) & (about.middles <= about.largest)]
-    typical = _typical(masses.total, groups, votes)
-    best = best_length(plan, start, about, masses, typical, [float(each) for each in usual], largest)
-    rows = short(best / largest)
-    reaches = {first.name: short(best)}
-    for each, profile in zip(measures[1:], lengths[1:-1], strict=True):
-        # The length of this measure that as many units exceed; never more than the bounds of rows allow.
-        same = profile.length(about.above(best)) if profile.total > 0 else best * float(each.largest) / largest
-        reaches[each.name] = min(short(same), rows * each.largest)
-    limits = Limits(rows=rows, keys=start.keys, most_keys=start.most_keys, values=values)
-    return limits, reaches if plan.questions.measures else {}
+    """Where noise and what is not known of the cut are least together: for every sum by itself, so that none of them
+    is starved by another."""
+    measures = {each.name: each for each in plan.questions.measures}
+    chosen: dict[str, float] = {}
+    for name, (histogram, tail) in lengths.items():
+        if tail is not None:
+            asked = [*plan.questions.ranked, *plan.questions.binned]
+            share = min(aims.design.shares[each] for each in asked) if name == COUNTED else None
+            measure = measures.get(name, running.ROWS)
+            chosen[name] = best(tail, _candidates(plan, measure, histogram, tail), aims.of(name, share))
+    counted = [chosen[name] for name in chosen if measures.get(name, running.ROWS).row is None]
+    sums = [chosen[name] / float(each.largest) for name, each in measures.items() if name in chosen]
+    rows = short(max(counted or sums or [1.0]))
+    reaches = {name: short(chosen[name]) if name in chosen else rows * each.largest for name, each in measures.items()}
+    brought = [
+        best(tail, [histogram.longest(place) for place in range(min(tail.last + _FARTHER, BINS))], aim)
+        for name, histogram in values.items()
+        for tail in (tails[name],)
+        for aim in (aims.of(name),)
+        if tail is not None
+    ]
+    most = min(int(max(brought, default=1.0)), 2**18)
+    return Limits(rows=rows, keys=start.keys, most_keys=start.most_keys, values=max(most, 1)), reaches
 
 
-def best_length(
-    plan: Sql,
-    start: Limits,
-    about: Profile,
-    masses: Profile,
-    typical: float,
-    candidates: list[float],
-    largest: float = 1.0,
-) -> float:
-    """Where what a limit on lengths takes and the noise it needs, beside what a typical group holds, are least
-    together; `largest` is what one row may hold."""
-    first, *others = plan.design(start).shares.values()
-    least = min((first, *others))
-
-    def error(length: float) -> float:
-        scale = float(plan.blur.scale(short(length), first))
-        return _RESIDUE[plan.unclip] * about.lost(length, masses) + _WIDTH * scale / typical
-
-    drawn = [each for each in candidates if plan.blur.scale(short(each / largest), least) <= _MOST_ROWS]
-    return min(drawn, key=error, default=largest)
-
-
-def _typical(total: float, groups: int, votes: list[float] | None) -> float:
-    """What a middling group holds."""
-    if votes:
-        return total * float(np.median(votes)) / max(sum(votes), 1e-9)
-    return total / max(groups, 1)
-
-
-def _totals(
-    plan: Sql,
-    connection: Connection,
-    noise: Noise,
-    groups: running.Groups,
-    first: Measure,
-    masses: Profile,
-    by_keys: Profile | None,
-) -> dict[str, tuple[Fraction, float]]:
-    """Over all groups, with limits so wide that hardly anything is lost: of the first measure, and of the units."""
-    asked: dict[str, tuple[Measure, Profile]] = {first.name: (first, masses)}
-    if by_keys is not None:
-        asked[VOTES] = (running.ROWS, by_keys)
-    share = share_of_totals(plan)
-    found: dict[str, tuple[Fraction, float]] = {}
-    for name, (measure, held) in asked.items():
-        reach = _wide(plan.blur, share, measure, held)
-        if reach is None:
-            continue
-        each = wide_coordinate(plan.blur, measure, reach, share)
-        quantum = None if name == VOTES else each.quantum()
-        columns = {} if quantum is None else {"q0": Typed(quantum, Kind("whole"))}
-        rows = running.of_groups(plan.front, plan.front.rows(columns), groups)
-        most = math.floor(grid.steps(reach, each.exponent))
-        table = connection.run(
-            totals(rows, keys=len(plan.front.keys), most=most, units=name == VOTES, counts=quantum is None)
-        )
-        drawn = wholes(table, 0) * (1 << each.bits) + noise.draw(plan.blur.law(each.steps), 1)
-        found[name] = (reach, float(grid.to_float(drawn, each.exponent - each.bits)[0]))
-    return found
-
-
-def wide_coordinate(blur: Blur, measure: Measure, reach: Fraction, share: Fraction) -> Coordinate:
-    """A total with its noise, on a grid that is as fine as noise can still be drawn on."""
-    scale = blur.scale(reach, share)
-    return Coordinate(measure, reach, share, scale, min(_BITS, max(34 - grid.floor_log2(scale) + measure.coarsest, 0)))
-
-
-def _wide(blur: Blur, share: Fraction, measure: Measure, held: Profile) -> Fraction | None:
-    """Where the noise on the total and what is beyond the limit are least together; None where nobody holds anything,
-    or where the noise could not be drawn."""
-
-    def error(limit: float) -> float:
-        return held.beyond(limit) + _WIDTH * float(blur.scale(short(limit), share)) / held.total
-
-    most = _MOST_TOTAL * 2**measure.coarsest if measure.whole else math.inf
-    some = held.middles[held.counts > 0] if held.total > 0 else ()
-    candidates = [float(each) for each in some if blur.scale(short(float(each)), share) <= most]
-    return short(min(candidates, key=error)) if candidates else None
+def _candidates(plan: Sql, measure: Measure, histogram: Histogram, tail: Tail) -> list[float]:
+    """The longest that a unit of a bin can be, for the bins that a limit may stand in."""
+    places = range(min(tail.last + _FARTHER, BINS))
+    if measure.row is None:
+        ends = [histogram.longest(k) for k in places]
+    else:
+        ends = [histogram.end(k) for k in places if histogram.end(k) >= float(measure.largest) / 64]
+    if plan.front.reading.single:
+        ends = [min(end, float(measure.largest)) for end in ends]
+    name = measure.name if measure.name in plan.questions else next(iter(plan.questions))
+    share = plan.design(Limits()).shares[name]
+    drawn = [end for end in ends if plan.blur.scale(short(end / float(measure.largest)), share) <= MOST_ROWS]
+    return sorted({*drawn}) or [float(measure.largest)]
 
 
 def short(value: float) -> Fraction:
     """A number of three digits, upwards."""
     digits = 2 - math.floor(math.log10(value))
     return Fraction(math.ceil(Fraction(value) * Fraction(10) ** digits)) / Fraction(10) ** digits
+
+
+def tail_of(sizes: Floats, units: Floats, lengths: Floats) -> Tail:
+    """Of units whose sizes are known, or said to be: one curve."""
+    order = np.argsort(lengths)
+    return Tail(lengths[order], sizes[order], units[order][None, :], np.zeros(1), len(order) - 1)

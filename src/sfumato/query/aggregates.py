@@ -89,7 +89,8 @@ class Argument:
         name = f"sum of {self.text}" + (f" - {float(centre):g}" if centre else "")
         whole = self.whole and centre.denominator == 1
         ends = self.lower - centre, self.upper - centre
-        return Measure(name, tree, *ends, whole, name, self.nullable, self.inside)
+        beside = self.count().name
+        return Measure(name, tree, *ends, whole, name, self.nullable, self.inside, beside)
 
     def count(self) -> Measure:
         """How many are not NULL."""
@@ -123,7 +124,8 @@ class Argument:
         if self.text == other.text and centre == its:
             low = Fraction(0)
         name = f"sum of ({self.text} - {float(centre):g}) ({other.text} - {float(its):g})"
-        return Measure(name, exp.Mul(this=one, expression=two), low, high, False, name)
+        beside = self.count().name
+        return Measure(name, exp.Mul(this=one, expression=two), low, high, False, name, counted_by=beside)
 
 
 def counted(condition: exp.Expression, text: str) -> Measure:

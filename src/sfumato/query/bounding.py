@@ -61,6 +61,7 @@ class Sums:
     units   are there units that may have several rows? Otherwise every row counts in full
     single  has every unit at most one row?
     leaves  rows also have a `leaf`, and the sums are of weights, by group and leaf
+    most    of what is cut from a unit, so much counts at most, for each coordinate
     """
 
     rows: exp.Query
@@ -71,6 +72,7 @@ class Sums:
     units: bool
     single: bool = False
     leaves: bool = False
+    most: Sequence[int] = ()
 
     @cached_property
     def statement(self) -> exp.Query:
@@ -218,7 +220,7 @@ class Sums:
         if self.coordinates:
             columns.append(f"{self._weight(full)} AS w")
         if self.votes:
-            columns.append(f"{self._vote(self.votes, full)} AS v")
+            columns.append(f"{vote(self.votes, self.blur)} AS v")
         return ", ".join(columns)
 
     def _weight(self, full: int) -> str:
@@ -232,19 +234,43 @@ class Sums:
             f"ELSE CAST(floor(CAST('{safe}' AS DOUBLE) / sqrt(CAST(norm AS DOUBLE))) AS BIGINT) END"
         )
 
-    def _vote(self, votes: Votes, full: int) -> str:
-        reach = votes.coordinate.reach
-        if self.blur.kind == "laplace":
-            weight = f"least({full}, {math.floor(full * reach)} // t)"
-        else:
-            safe = repr(float(full) * float(reach) * (1 - 2.0**-40))
-            weight = (
-                f"CASE WHEN t <= {math.floor(reach**2)} THEN {full} "
-                f"ELSE CAST(floor(CAST('{safe}' AS DOUBLE) / sqrt(CAST(t AS DOUBLE))) AS BIGINT) END"
-            )
-        if votes.most_keys is None:
-            return weight
-        return f"CASE WHEN t > {votes.most_keys} THEN 0 ELSE {weight} END"
+    @cached_property
+    def cut(self) -> exp.Query:
+        """What the weights take from each sum over all groups, one row: s0, s1, ... in the steps of the weighted sums.
+        Of no unit more than `most` counts, up or down."""
+        assert self.units and not self.votes and not self.leaves
+        keys, there = self._names()
+        by = f"{UNIT}, {keys}" if keys else UNIT
+        held = [self._packed] if self._packed else [f"{self._held(i)} AS s{i}" for i in self._all]
+        grouped = "" if self.single else f" GROUP BY {by}"
+        pairs = f"SELECT {', '.join([by, *held])} FROM _rows{there}{grouped}"
+        masses = ", ".join(f"sum({self._s(i)}) AS m{i}" for i in self._all)
+        units = f"SELECT {UNIT}, {self._norm()} AS norm, {masses} FROM _pairs GROUP BY {UNIT}"
+        full = 1 << self.bits
+        listed = ", ".join(f"m{i}" for i in self._all)
+        weighted = f"SELECT {listed}, {self._weight(full)} AS w FROM _units"
+        parts = []
+        for i in self._all:
+            lost = f"CAST({full} - w AS HUGEINT) * m{i}"
+            parts.append(f"coalesce(sum(greatest(least({lost}, {self.most[i]}), {-self.most[i]})), 0) AS s{i}")
+        steps = {"_pairs": pairs, "_units": units, "_weighted": weighted}
+        return _filled(f"{_with(steps)} SELECT {', '.join(parts)} FROM _weighted", self.rows)
+
+
+def vote(votes: Votes, blur: Blur) -> str:
+    """A unit's weight in each of its t groups."""
+    full, reach = 1 << votes.coordinate.bits, votes.coordinate.reach
+    if blur.kind == "laplace":
+        weight = f"least({full}, {math.floor(full * reach)} // t)"
+    else:
+        safe = repr(float(full) * float(reach) * (1 - 2.0**-40))
+        weight = (
+            f"CASE WHEN t <= {math.floor(reach**2)} THEN {full} "
+            f"ELSE CAST(floor(CAST('{safe}' AS DOUBLE) / sqrt(CAST(t AS DOUBLE))) AS BIGINT) END"
+        )
+    if votes.most_keys is None:
+        return weight
+    return f"CASE WHEN t > {votes.most_keys} THEN 0 ELSE {weight} END"
 
 
 def _with(steps: Mapping[str, str]) -> str:
@@ -285,12 +311,11 @@ def sampled(rows: exp.Query, *, keys: int, most: int, salt: int) -> exp.Query:
     return _filled(f"SELECT _rows.* FROM _rows JOIN ({chosen}) AS _chosen USING ({names})", rows)
 
 
-def profile(rows: exp.Query, *, keys: int, counts: Sequence[bool], squares: bool) -> exp.Query:
-    """How many units have a vector of which length: (which measure, half octave of the length, units), and last how
-    much of the first measure they hold in sum. Without measures, in how many groups they are. A length is taken of
-    exact integers, so a unit's bin is its own affair."""
-    names = ", ".join([UNIT, *(f"k{i}" for i in range(keys))])
-    there = " AND ".join(f"{name} IS NOT NULL" for name in (UNIT, *(f"k{i}" for i in range(keys))))
+def profile(rows: exp.Query, *, keys: int, counts: Sequence[bool], squares: bool, masses: bool = False) -> exp.Query:
+    """How many units have a vector of which length: (which measure, half octave of the length, units), and last, where
+    `masses` are asked for, how much of the first measure they hold in sum. A length is taken of exact integers, so a
+    unit's bin is its own affair."""
+    names, there = _pair(keys)
     sums = ["count(*)" if alone else f"coalesce(sum(q{i}), 0)" for i, alone in enumerate(counts)]
     held = [
         f"CAST(greatest(least({each}, {LARGEST_SUM}), {-LARGEST_SUM}) AS HUGEINT) AS s{i}"
@@ -298,11 +323,27 @@ def profile(rows: exp.Query, *, keys: int, counts: Sequence[bool], squares: bool
     ]
     pairs = f"SELECT {', '.join([names, *held])} FROM _rows WHERE {there} GROUP BY {names}"
     lengths = [(f"sum(s{i} * s{i})", 1) if squares else (f"sum(abs(s{i}))", 2) for i in range(len(counts))]
-    lengths += [("sum(abs(s0))", 2)] if counts else [("count(*)", 2)]
-    # Half octaves: log2 of a square is twice that of the length.
+    return _filled(_by_bin(pairs, [*lengths, *[("sum(abs(s0))", 2)] * masses]), rows)
+
+
+def pair_profile(rows: exp.Query, *, keys: int, values: bool = False) -> exp.Query:
+    """How many units are in how many groups, or bring how many different `values` x to them."""
+    names, there = _pair(keys)
+    listed, there = (f"{names}, x", f"{there} AND x IS NOT NULL") if values else (names, there)
+    return _filled(_by_bin(f"SELECT DISTINCT {listed} FROM _rows WHERE {there}", [("count(*)", 2)]), rows)
+
+
+def _pair(keys: int) -> tuple[str, str]:
+    """What makes a unit and a group, and the condition that both are there."""
+    names = [UNIT, *(f"k{i}" for i in range(keys))]
+    return ", ".join(names), " AND ".join(f"{name} IS NOT NULL" for name in names)
+
+
+def _by_bin(pairs: str, sizes: Sequence[tuple[str, int]]) -> str:
+    """Units by half octave of their sizes; log2 of a square is twice that of the length."""
     bins = [
         f"CASE WHEN {each} > 0 THEN CAST(floor({times} * log2(CAST({each} AS DOUBLE))) AS BIGINT) END"
-        for each, times in lengths
+        for each, times in sizes
     ]
     listed = ", ".join(f"{each} AS b{i}" for i, each in enumerate(bins))
     units = f"SELECT {listed} FROM _pairs GROUP BY {UNIT}"
@@ -310,20 +351,32 @@ def profile(rows: exp.Query, *, keys: int, counts: Sequence[bool], squares: bool
         f"SELECT {i} AS which, b{i} AS bin, count(*) AS units FROM _units WHERE b{i} IS NOT NULL GROUP BY b{i}"
         for i in range(len(bins))
     ]
-    return _filled(f"{_with({'_pairs': pairs, '_units': units})} {' UNION ALL '.join(parts)}", rows)
+    return f"{_with({'_pairs': pairs, '_units': units})} {' UNION ALL '.join(parts)}"
 
 
-def totals(rows: exp.Query, *, keys: int, most: int, units: bool, counts: bool) -> exp.Query:
-    """One total over all groups: of q0 (of rows, where it `counts`), or of the groups that `units` are in; no unit adds
-    more than `most`, up or down."""
-    names = [f"k{i}" for i in range(keys)]
-    there = " AND ".join(f"{name} IS NOT NULL" for name in (UNIT, *names))
-    held = "count(*)" if counts else "coalesce(sum(q0), 0)"
-    source = "_rows"
-    if units:
-        source = f"(SELECT DISTINCT {', '.join([UNIT, *names])} FROM _rows WHERE {there}) AS _pairs"
-    each = f"SELECT greatest(least({held}, {most}), {-most}) AS s FROM {source} WHERE {there} GROUP BY {UNIT}"
-    return _filled(f"SELECT coalesce(sum(s), 0) AS s0 FROM ({each}) AS _units", rows)
+def cut_pairs(rows: exp.Query, shown: exp.Query, *, keys: int, votes: Votes, blur: Blur, most: int) -> exp.Query:
+    """What weights take from the numbers of units of the shown groups, added up over the units: of no unit more than
+    `most` (in steps of the weights). Weights come from all rows."""
+    names, there = _pair(keys)
+    full = 1 << votes.coordinate.bits
+
+    def groups(table: str, of: str) -> str:
+        pairs = f"SELECT DISTINCT {names} FROM {of} WHERE {there}"
+        return f"SELECT {UNIT}, count(*) AS {table} FROM ({pairs}) AS _held GROUP BY {UNIT}"
+
+    joined = f"({groups('t', '_rows')}) AS _all JOIN ({groups('shown', '_shown')}) AS _some USING ({UNIT})"
+    weight = vote(votes, blur)
+    cut = f"least(CAST({full} - ({weight}) AS HUGEINT) * shown, {most})"
+    return _filled(f"SELECT coalesce(sum({cut}), 0) AS s0 FROM {joined}", rows, shown)
+
+
+def cut_values(rows: exp.Query, *, keys: int, most_values: int, most: int) -> exp.Query:
+    """How many different values units hold beyond the limit, added up; of no unit more than `most`."""
+    names, there = _pair(keys)
+    pairs = f"SELECT DISTINCT {names}, x FROM _rows WHERE {there} AND x IS NOT NULL"
+    held = f"SELECT count(*) AS d FROM ({pairs}) AS _held GROUP BY {UNIT}"
+    cut = f"least(greatest(d - {most_values}, 0), {most})"
+    return _filled(f"SELECT coalesce(sum({cut}), 0) AS s0 FROM ({held}) AS _units", rows)
 
 
 @lru_cache(maxsize=128)
@@ -332,11 +385,12 @@ def _template(text: str) -> exp.Expr:
     return sqlglot.parse_one(text, dialect="duckdb")
 
 
-def _filled(text: str, rows: exp.Query) -> exp.Query:
-    """A statement of ours with the rows put in."""
-    tree = _template(text).copy()
+def _filled(text: str, rows: exp.Query, shown: exp.Query | None = None) -> exp.Query:
+    """A statement of ours with the rows put in, and those of the groups that are shown."""
+    tree, sources = _template(text).copy(), {"_rows": rows, "_shown": shown}
     for node in list(tree.find_all(exp.Table)):
-        if node.name == "_rows":
-            node.replace(rows.copy().subquery("_rows"))
+        source = sources.get(node.name)
+        if source is not None:
+            node.replace(source.copy().subquery(node.name))
     assert isinstance(tree, exp.Query)
     return tree

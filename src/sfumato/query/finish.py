@@ -3,27 +3,30 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping
+from dataclasses import replace
 from statistics import NormalDist
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 from sqlglot import exp
 
-from .advice import Advice, share_of_totals, wide_coordinate
-from .aggregates import VOTES, Binned, Ranked, Statistic
+from .advice import Advice
+from .aggregates import Binned, Ranked, Statistic
+from .cuts import COUNTED
 from .design import Design
 from .hints import Hints, loss
 from .limits import Limits
 from .outermost import text_of
 from .quantiles import rank_error
+from .raised import doubts, exposed_names, lifted_bars, raised, title
 from .refusal import QueryError
 from .released import arranging, figures, images
 from .released.answer import Answer, Output
 from .released.evaluation import evaluate
 from .released.figures import Bounds, Figure
-from .released.mixtures import Floats, Spreads
+from .released.mixtures import Floats
 from .released.values import Keys, Lists, Value, objects
-from .running import ROWS, restored
+from .running import restored
 from .words import counts_for
 
 if TYPE_CHECKING:
@@ -43,9 +46,10 @@ def answer(plan: Sql, raw: Mapping[str, Any]) -> Answer:
     advice = None if raw.get("limits") is None else Advice.read(raw["limits"])
     design = plan.fixed if advice is None else plan.design(advice.limits, advice.reaches)
     assert design is not None
-    spreads = {**design.spreads, **_wide_spreads(plan, advice)}
+    spreads = {**design.spreads, **doubts(plan.questions)}
     keys = {key.name: _keys(key.typed.kind.type, raw["keys"][key.name]) for key in plan.front.keys}
-    columns: dict[str, Value] = {**keys, **_columns(plan, advice, raw, size)}
+    columns: dict[str, Value] = {**keys, **_columns(plan, design, advice, raw, size, raises=True)}
+    measured: dict[str, Value] = {**keys, **_columns(plan, design, advice, raw, size, raises=False)}
 
     def names(node: exp.Expression) -> str | None:
         text = text_of(node)
@@ -71,10 +75,24 @@ def answer(plan: Sql, raw: Mapping[str, Any]) -> Answer:
     kept = arranging.order_by(order, outputs, later, list(keys.values()), size)
     kept = kept[held[kept]][arranging.shown(outermost.select)]
     shown = [
-        Output(name, each, _shown(plan, node))
+        Output(name, each, _shown(plan, node), _bias(each, evaluate(node, measured, names, size)))
         for (name, node), each in zip(outermost.outputs, outputs.values(), strict=True)
     ]
     return Answer(shown, spreads, kept, notes(plan, design, advice, raw))
+
+
+def _bias(value: Value, measured: Value) -> tuple[Floats | None, ...]:
+    """By how much each figure was raised (None: not known), before anything was clipped."""
+    if isinstance(value, Lists) and isinstance(measured, Lists):
+        return tuple(_lift(one, two) for one, two in zip(value.places, measured.places, strict=True))
+    return (_lift(value, measured),) if isinstance(value, Figure) and isinstance(measured, Figure) else ()
+
+
+def _lift(one: Figure, two: Figure) -> Floats | None:
+    if np.any(one.above) or np.any(one.below):
+        return None
+    high, low = (each.value if each.raw is None else each.raw for each in (one, two))
+    return np.asarray(high - low)
 
 
 def _alias(node: exp.Expression, outputs: Mapping[str, Value]) -> str | None:
@@ -86,61 +104,37 @@ def _keys(kind: Any, values: Any) -> Keys:
     return Keys(objects([restored(each) for each in values]), kind)
 
 
-def _wide(name: str) -> str:
-    return f"total {name}"
-
-
-def _wide_spreads(plan: Sql, advice: Advice | None) -> Spreads:
-    """The noise of the totals that the adviser measured."""
-    if advice is None or not advice.totals:
-        return {}
-    share = share_of_totals(plan)
-    measures = {each.name: each for each in plan.questions.measures}
-    made = {}
-    for name, (reach, _) in advice.totals.items():
-        each = wide_coordinate(plan.blur, measures.get(name, ROWS), reach, share)
-        made[_wide(name)] = (plan.blur.law(each.steps), 2.0 ** (each.exponent - each.bits))
-    return made
-
-
-def _unclipped(plan: Sql, name: str, figure: Figure, advice: Advice | None, raw: Mapping[str, Any]) -> Figure:
-    """Raised by what the limits took away: the total under wide limits over the sum of what was measured; as it is
-    where that is within the noise."""
-    if advice is None:
-        return figure
-    block = VOTES if name == VOTES else next((each for each in advice.totals if each != VOTES), "")
-    measured = sum(raw["numbers"].get(block, ()))
-    if block not in advice.totals or measured <= 0:
-        return figure
-    law, step = _wide_spreads(plan, advice)[_wide(block)]
-    if advice.totals[block][1] <= measured + law.std * step:
-        return figure
-    size = figure.value.size
-    wide = Figure(np.full(size, advice.totals[block][1]), {_wide(block): np.ones(size)})
-    return figure * (wide / figures.constant(measured, size))
-
-
-def _columns(plan: Sql, advice: Advice | None, raw: Mapping[str, Any], size: int) -> dict[str, Value]:
-    """Every aggregate, by its text."""
-    found = {name: figures.measured(name, numbers) for name, numbers in raw["numbers"].items()}
-    if plan.unclip:
-        found = {name: _unclipped(plan, name, each, advice, raw) for name, each in found.items()}
-    found |= {name: figures.measured(name, numbers) for name, numbers in raw["distinct"].items()}
+def _columns(
+    plan: Sql, design: Design, advice: Advice | None, raw: Mapping[str, Any], size: int, *, raises: bool
+) -> dict[str, Value]:
+    """Every aggregate, by its text; raised by what limits cut, or as it was measured."""
+    if raises:
+        found = raised(plan, design, advice, raw)
+    else:
+        found = {name: figures.measured(name, each) for name, each in (raw["numbers"] | raw["distinct"]).items()}
     columns: dict[str, Value] = {}
     for text, each in plan.front.aggregates.items():
         if isinstance(each, Statistic):
             columns[text] = each.formula(found)
         elif isinstance(each, Ranked):
-            columns[text] = _quantiles(each, plan.questions.ranked[each.tree].chances, raw["ranked"][each.tree], size)
+            chances = plan.questions.ranked[each.tree].chances
+            columns[text] = _quantiles(plan, advice, each, chances, raw["ranked"][each.tree], size)
         elif isinstance(each, Binned):
             bars = np.array(raw["binned"][text], dtype=np.float64).reshape(size, len(each.edges) - 1)
-            columns[text] = Lists(tuple(figures.measured(text, bars[:, i]) for i in range(bars.shape[1])))
+            if raises and plan.layout.rows:
+                columns[text] = Lists(tuple(lifted_bars(bars, text, advice, design.spreads)))
+            else:
+                columns[text] = Lists(tuple(figures.measured(text, bars[:, i]) for i in range(bars.shape[1])))
         else:
             columns[text] = found[text]
     return columns
 
 
-def _quantiles(asked: Ranked, chances: tuple[float, ...], raw: Mapping[str, Any], size: int) -> Value:
+def _quantiles(
+    plan: Sql, advice: Advice | None, asked: Ranked, chances: tuple[float, ...], raw: Mapping[str, Any], size: int
+) -> Value:
+    """Their intervals take in the rows that limits cut, where it is known how many those are."""
+    unknown = plan.layout.rows and (advice is None or COUNTED not in advice.cuts)
     parts = (np.array(raw[part], dtype=np.float64).reshape(size, len(chances)) for part in ("values", "lower", "upper"))
     value, low, high = parts
     doubt = np.array(raw["unreliable"], dtype=np.bool_)
@@ -148,7 +142,8 @@ def _quantiles(asked: Ranked, chances: tuple[float, ...], raw: Mapping[str, Any]
     for p in asked.chances:
         i = chances.index(p)
         band = _band(value[:, i], low[:, i], high[:, i])
-        places.append(figures.given(f"{asked.tree} at {p}", value[:, i], band, doubt))
+        place = figures.given(f"{asked.tree} at {p}", value[:, i], band, doubt)
+        places.append(replace(place, above=unknown, below=unknown))
     return Lists(tuple(places)) if asked.listed else places[0]
 
 
@@ -198,9 +193,9 @@ def notes(plan: Sql, design: Design, advice: Advice | None, raw: Mapping[str, An
     if advice is not None:
         lines += _losses(plan, advice, raw)
     elif plan.hints is not None:
-        lines.append(expected_loss(plan, plan.hints))
-    elif plan.front.units:
-        lines.append("how much that lowers the sums is not known: limits=None lets the adviser measure it")
+        lines.append(f"{expected_loss(plan, plan.hints)}; the intervals do not rely on that")
+    elif plan.layout.histograms:
+        lines.append(_UNKNOWN)
     if design.selects:
         votes = design.votes
         assert votes is not None
@@ -213,27 +208,33 @@ def notes(plan: Sql, design: Design, advice: Advice | None, raw: Mapping[str, An
     return lines
 
 
-_UNSEEN = (
-    "noise hid from the adviser how much units hold: sums may be far too low; give limits, or spend more on it (advice)"
+_UNKNOWN = (
+    "what that cuts from the numbers is not known, so they are at least what they say; limits=None lets the adviser "
+    "choose limits and measure it, unclip=True measures it for these"
 )
-_ANY = {"rows": "1", "keys": 1, "most_keys": 1, "values": 1, "reaches": {}, "totals": {}}
+_UNSEEN = "noise hid from the adviser how much units hold, so what limits cut from {} is not known; spend more"
+_ANY = {"rows": "1", "keys": 1, "most_keys": 1, "values": 1, "reaches": {}, "cuts": {}}
 
 
 def _losses(plan: Sql, advice: Advice, raw: Mapping[str, Any]) -> Iterator[str]:
-    spreads = _wide_spreads(plan, advice)
-    unseen = {each.name for each in plan.questions.measures[:1]}
-    for name, (_, total) in advice.totals.items():
-        measured = sum(raw["numbers"].get(name, ()))
-        if total <= 0 or not measured:
+    """What limits cut from each measured number, in shares of what it holds."""
+    measures = {each.name: each for each in plan.questions.measures}
+    unseen = []
+    for name in exposed_names(plan):
+        cut = advice.cuts.get(name)
+        what = title(plan, name)
+        if cut is None:
+            unseen.append(what)
             continue
-        unseen.discard(name)
-        law, step = spreads[_wide(name)]
-        what = "numbers of units" if name == VOTES else "sums"
-        lost, doubt = 100 * (1 - measured / total), 100 * law.half_width(0.05) * step / total
-        done = "; they were raised by that" if plan.unclip else "; unclip=True raises them by that"
-        yield f"the limits lower {what} by about {max(lost, 0.0):.2g} % (± {doubt:.2g} %, and what noise hides){done}"
+        if name in measures and measures[name].signed:
+            continue
+        held = abs(sum({**raw["numbers"], **raw["distinct"]}.get(name, ()))) + cut.loss
+        if name != COUNTED and held > 0:
+            share, doubt = 100 * cut.loss / held, 100 * 1.96 * cut.doubt / held
+            so = "others may have brought" if name in plan.questions.distinct else "the number was raised by that"
+            yield f"limits cut about {share:.2g} % (± {doubt:.2g} %) from {what}: {so}, and intervals cover the rest"
     if unseen:
-        yield _UNSEEN
+        yield _UNSEEN.format(", ".join(unseen))
 
 
 def check(plan: Sql) -> None:

@@ -7,7 +7,7 @@ limits take against the noise they need. Wrong hints cost accuracy, never privac
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from fractions import Fraction
 from typing import TYPE_CHECKING, Any
@@ -18,9 +18,10 @@ from .. import checks
 from ..checks import Exact
 from ..errors import ArgumentError
 from ..record import record
-from . import advice
-from .limits import Limits
-from .profiles import Profile, paired
+from .advice import MOST_ROWS, UNEVEN, short, tail_of
+from .aggregates import VOTES
+from .limits import MOST_KEYS, Limits
+from .tails import Aim, Floats, Tail, best
 
 if TYPE_CHECKING:
     from .plan import Sql
@@ -51,18 +52,26 @@ class Hints:
         if self.groups is not None:
             object.__setattr__(self, "groups", checks.whole(self.groups, "groups", most=2**40))
 
-    def profile(self, name: str) -> Profile:
-        """How many units have how many rows, or groups."""
-        pairs: tuple[tuple[Fraction, Fraction], ...] = getattr(self, name)
-        sizes = np.array([float(size) for size, _ in pairs])
-        return Profile(sizes, np.array([float(share * self.units) for _, share in pairs]))
-
-    def lengths(self, kind: str) -> tuple[Profile, Profile]:
-        """The lengths of units' vectors and the rows behind them, if who has more rows is in more groups, evenly."""
-        ends, rows, keys = paired(self.profile("rows"), self.profile("keys"))
-        units = np.diff(ends, prepend=0.0)
+    def lengths(self, kind: str) -> Tail:
+        """How long units' vectors are, if who has more rows is in more groups, evenly."""
+        ends, (rows, keys) = _paired(self.rows, self.keys)
         within = np.clip(keys, 1.0, np.maximum(rows, 1.0))
-        return Profile(rows / np.sqrt(within) if kind == "gaussian" else rows, units), Profile(rows, units)
+        return tail_of(rows, ends * float(self.units), rows / np.sqrt(within) if kind == "gaussian" else rows)
+
+    def groups_of_units(self, kind: str) -> Tail:
+        """In how many groups units are."""
+        sizes = np.array([float(size) for size, _ in self.keys])
+        units = np.array([float(share * self.units) for _, share in self.keys])
+        return tail_of(sizes, units, np.sqrt(sizes) if kind == "gaussian" else sizes)
+
+
+def _paired(*shares: Sequence[tuple[Fraction, Fraction]]) -> tuple[Floats, list[Floats]]:
+    """Several sizes of the same units, the largest of each with the largest of the others: shares, and sizes."""
+    ends = [np.cumsum([float(share) for _, share in each]) for each in shares]
+    every = np.unique(np.round(np.concatenate(ends), 12))
+    places = [np.minimum(np.searchsorted(end, every - 1e-9), end.size - 1) for end in ends]
+    sizes = [np.array([float(size) for size, _ in each])[place] for each, place in zip(shares, places, strict=True)]
+    return np.diff(every, prepend=0.0), sizes
 
 
 def _shares(given: Any, name: str) -> tuple[tuple[Fraction, Fraction], ...]:
@@ -84,21 +93,34 @@ def _shares(given: Any, name: str) -> tuple[tuple[Fraction, Fraction], ...]:
 
 def limits(plan: Sql, hints: Hints) -> Limits:
     """The limits at which loss and noise are least together, by the hints."""
-    by_keys = hints.profile("keys")
-    start = advice.keys_limit(by_keys, unclip=plan.unclip) if plan.questions.votes else Limits()
-    about, masses = hints.lengths(plan.blur.kind)
-    typical = masses.total / _groups(plan, hints)
-    longest = about.largest
+    kind, design = plan.blur.kind, plan.design(Limits())
+    spread = UNEVEN if plan.front.keys else 0.0
+    share, keys, most = 1 / _groups(plan, hints), 1, MOST_KEYS
+
+    def aim(question: str) -> Aim:
+        def noise(length: float) -> float:
+            return float(plan.blur.scale(short(length), design.shares[question]))
+
+        return Aim(noise, lambda _: math.inf, share, spread)
+
+    if plan.questions.votes:
+        by_groups = hints.groups_of_units(kind)
+        keys = round(by_groups.mass_at(best(by_groups, list(map(float, by_groups.lengths)), aim(VOTES))))
+        most = max(round(float(by_groups.masses[-1])), keys)
+    tail = hints.lengths(kind)
+    longest = float(tail.lengths[-1])
     steps = math.ceil(math.log(max(longest, 1.0)) / math.log(_FINER)) + 1
-    candidates = [*(min(_FINER**i, longest) for i in range(steps)), *map(float, about.middles)]
-    rows = advice.short(advice.best_length(plan, start, about, masses, typical, candidates))
-    return Limits(rows=rows, keys=start.keys, most_keys=start.most_keys, values=max(start.keys, 1))
+    least = min(design.shares.values())
+    candidates = [*(min(_FINER**i, longest) for i in range(steps)), *map(float, tail.lengths)]
+    candidates = [each for each in candidates if plan.blur.scale(short(each), least) <= MOST_ROWS] or [1.0]
+    rows = short(best(tail, candidates, aim(next(iter(plan.questions)))))
+    return Limits(rows=rows, keys=keys, most_keys=most, values=min(max(keys, math.ceil(rows)), 2**18))
 
 
 def loss(plan: Sql, hints: Hints, chosen: Limits) -> float:
     """The share of all rows that these limits are expected to take away."""
-    about, masses = hints.lengths(plan.blur.kind)
-    return about.lost(float(chosen.rows), masses)
+    tail = hints.lengths(plan.blur.kind)
+    return float(tail.cut(float(chosen.rows))[0]) / tail.total()
 
 
 def _groups(plan: Sql, hints: Hints) -> int:

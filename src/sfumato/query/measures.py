@@ -33,6 +33,7 @@ class Measure:
     title   in plain words
     nullable  might a row be NULL?
     inside    is what a row adds known to lie in the interval, so that nothing needs to be clamped?
+    counted_by  the measure that counts the rows which add something; empty where the sum stands for itself
     """
 
     name: str
@@ -43,6 +44,12 @@ class Measure:
     title: str
     nullable: bool = True
     inside: bool = False
+    counted_by: str = ""
+
+    @property
+    def signed(self) -> bool:
+        """May rows cancel one another?"""
+        return self.lower < 0 < self.upper
 
     @property
     def largest(self) -> Fraction:

@@ -17,7 +17,7 @@ from ..record import record
 from ..schema import Column, Named, Schema, Table
 from ..units import Unit
 from . import explain, finish, running
-from .advice import ADVICE, advised
+from .advice import ADVICE, Layout, advised
 from .advice import check as check_advice
 from .blur import Blur, blur
 from .design import Design, Questions, shares_of
@@ -137,19 +137,29 @@ class Sql(Plan[dict[str, Any]]):
     def event(self) -> events.Event:
         return self.blur.event
 
+    @cached_property
+    def layout(self) -> Layout:
+        """What there is to measure of how much units hold, and of what limits cut."""
+        return Layout.of(self)
+
     @property
     def advises(self) -> bool:
         """Does the adviser choose the limits, for a part of the budget? Rows that are units of their own need none."""
-        return self.limits is None and self.front.units
+        return self.limits is None and self.layout.histograms > 0
+
+    @property
+    def measures_cuts(self) -> bool:
+        """Is a part of the budget spent on what limits cut?"""
+        return self.advises or (self.unclip and self.layout.histograms > 0)
 
     @cached_property
     def fixed(self) -> Design | None:
-        """The design, where the limits are known before anything runs."""
-        return None if self.advises else self.design(self.limits or Limits())
+        """The design, where nothing is left to be measured before the answer itself."""
+        return None if self.measures_cuts else self.design(self.limits or Limits())
 
     def design(self, limits: Limits, reaches: Mapping[str, Fraction] | None = None) -> Design:
         """Everything about the noise, for these limits."""
-        rest = 1 - self.advice if self.advises else Fraction(1)
+        rest = 1 - self.advice if self.measures_cuts else Fraction(1)
         weights = self.front.by_question(self.shares)
         shares = shares_of(self.questions, weights, rest, selects=self.front.selects)
         if not self.front.units:

@@ -5,7 +5,7 @@ from __future__ import annotations
 
 import datetime
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import partial
 from typing import TYPE_CHECKING, Any
 
@@ -127,9 +127,14 @@ def sums(
 def _sums(front: Front, design: Design, groups: Groups | None = None, *, votes: bool = True) -> Sums:
     quanta = {f"q{i}": each.quantum() for i, each in enumerate(design.sums)}
     columns = {name: Typed(tree, _NUMBER) for name, tree in quanta.items() if tree is not None}
-    rows = _rows(front, design, columns, groups)
+    rows = rows_of(front, design, columns, groups)
     asked = design.votes if votes else None
     return Sums(rows, len(front.keys), design.sums, asked, design.blur, front.units, front.reading.single)
+
+
+def cut_statement(front: Front, design: Design, groups: Groups, most: Sequence[int]) -> exp.Query:
+    """What the weights take from the sums, of no unit more than `most`."""
+    return replace(_sums(front, design, groups, votes=False), most=tuple(most)).cut
 
 
 def check(front: Front, design: Design) -> None:
@@ -152,13 +157,13 @@ def statements(front: Front, design: Design) -> dict[str, str]:
     leaves = {name: asked.leaves.leaf(asked.x) for name, asked in design.questions.ranked.items()}
     leaves |= {name: asked.bin for name, asked in design.questions.binned.items()}
     for name, leaf in leaves.items():
-        rows = _rows(front, design, {"leaf": Typed(leaf, _NUMBER)}, groups)
+        rows = rows_of(front, design, {"leaf": Typed(leaf, _NUMBER)}, groups)
         each = design.counted(name)
         found[name] = Sums(rows, len(front.keys), (each,), None, design.blur, front.units, leaves=True).statement
     return {name: tree.sql("duckdb", pretty=True) for name, tree in found.items()}
 
 
-def _rows(front: Front, design: Design, columns: Mapping[str, Typed], groups: Groups | None) -> exp.Query:
+def rows_of(front: Front, design: Design, columns: Mapping[str, Typed], groups: Groups | None) -> exp.Query:
     """The rows that count: of these groups, and where units keep a sample of theirs, of those."""
     rows = of_groups(front, front.rows(columns), groups)
     limits = design.limits
@@ -177,8 +182,11 @@ def of_groups(front: Front, rows: exp.Query, groups: Groups | None) -> exp.Query
     return exp.select("*").from_(rows.subquery("_every")).where(among(names, groups.rows))
 
 
-def rest(front: Front, design: Design, connection: Connection, noise: Noise, groups: Groups) -> dict[str, Any]:
-    """What is measured by statements of its own: distinct values, quantiles, histograms."""
+def rest(
+    front: Front, design: Design, connection: Connection, noise: Noise, groups: Groups, shift: float | None = None
+) -> dict[str, Any]:
+    """What is measured by statements of its own: distinct values, quantiles, histograms. `shift` is the share of rows
+    that limits take from a group: ranks may be off by it."""
     numbers, ranked, binned = {}, {}, {}
     size, keys = len(groups.rows), len(front.keys)
     questions = design.questions
@@ -192,11 +200,17 @@ def rest(front: Front, design: Design, connection: Connection, noise: Noise, gro
         each = design.counted(name)
         leaf = partial(asked.leaves.leaf, asked.x)
         codes, leaves, counts = _by_leaf(front, design, connection, groups, leaf, each)
+        many = len(asked.chances)
         found = quantiles(
             size, codes, leaves, counts,
-            tree=asked.leaves, law=design.law(each), noise=noise, ps=asked.chances, step=2.0**-each.bits,
+            tree=asked.leaves, law=design.law(each), noise=noise,
+            ps=(*asked.chances, *_around(asked.chances, shift)), step=2.0**-each.bits,
         )  # fmt: skip
-        parts = {"values": found.values, "lower": found.lower, "upper": found.upper}
+        parts = {
+            "values": found.values[:, :many],
+            "lower": found.lower[:, many : 2 * many] if shift else found.lower[:, :many],
+            "upper": found.upper[:, 2 * many :] if shift else found.upper[:, :many],
+        }
         ranked[name] = {part: array.tolist() for part, array in parts.items()}
         ranked[name]["unreliable"] = found.unreliable.tolist()
     for name, asked_bins in questions.binned.items():
@@ -210,8 +224,19 @@ def rest(front: Front, design: Design, connection: Connection, noise: Noise, gro
     return {"distinct": numbers, "ranked": ranked, "binned": binned}
 
 
+def _around(chances: Sequence[float], shift: float | None) -> list[float]:
+    """Where quantiles of all rows may be among the rows that count, if a share of them does not: as low as if all of
+    those were below, as high as if all were above. MIN and MAX stay what they are."""
+    if not shift:
+        return []
+    rest = max(1 - shift, 1e-9)
+    inner = [p if p in (0.0, 1.0) else min(max((p - shift) / rest, 0.0), 1.0) for p in chances]
+    outer = [p if p in (0.0, 1.0) else min(p / rest, 1.0) for p in chances]
+    return [*inner, *outer]
+
+
 def _distinct(front: Front, design: Design, groups: Groups, value: exp.Expression) -> exp.Query:
-    rows = _rows(front, design, {"x": Typed(value, _NUMBER)}, groups)
+    rows = rows_of(front, design, {"x": Typed(value, _NUMBER)}, groups)
     numbered = front.reading.protects.column is None
     most = design.limits.values
     return distinct_values(rows, keys=len(front.keys), most=most, units=front.units, numbered=numbered)
@@ -228,7 +253,7 @@ def _by_leaf(
     keys = len(front.keys)
 
     def statement() -> exp.Query:
-        rows = _rows(front, design, {"leaf": Typed(leaf(), _NUMBER)}, groups)
+        rows = rows_of(front, design, {"leaf": Typed(leaf(), _NUMBER)}, groups)
         return Sums(rows, keys, (each,), None, design.blur, front.units, leaves=True).statement
 
     table = connection.run(_kept(design, each.measure.name, groups, statement))

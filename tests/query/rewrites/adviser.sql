@@ -98,9 +98,9 @@ WITH _pairs AS MATERIALIZED (
     COUNT(*) AS t,
     SUM(
       LEAST((
-        s0 * 620422 + 0
+        s0 * 1048513 + 0
       ) >> 0, 1073741823) * LEAST((
-        s0 * 620422 + 0
+        s0 * 1048513 + 0
       ) >> 0, 1073741823)
     ) AS norm
   FROM _pairs
@@ -127,11 +127,11 @@ JOIN _weights
 GROUP BY
   k0;
 
-SELECT
-  COALESCE(SUM(s), 0) AS s0
-FROM (
+WITH _pairs AS MATERIALIZED (
   SELECT
-    GREATEST(LEAST(COUNT(*), 1), -1) AS s
+    _unit,
+    k0,
+    LEAST(COUNT(*), 4398046511104) AS s0
   FROM (
     SELECT
       "visits"."_unit" AS "_unit",
@@ -151,7 +151,36 @@ FROM (
     ) AS "visits"
   ) AS _rows
   WHERE
-    NOT _unit IS NULL AND NOT k0 IS NULL
+    NOT k0 IS NULL AND NOT _unit IS NULL
+  GROUP BY
+    _unit,
+    k0
+), _units AS (
+  SELECT
+    _unit,
+    SUM(
+      LEAST((
+        s0 * 1048513 + 0
+      ) >> 0, 1073741823) * LEAST((
+        s0 * 1048513 + 0
+      ) >> 0, 1073741823)
+    ) AS norm,
+    SUM(s0) AS m0
+  FROM _pairs
   GROUP BY
     _unit
-) AS _units;
+), _weighted AS (
+  SELECT
+    m0,
+    CASE
+      WHEN norm <= 1099511627776
+      THEN 4096
+      WHEN norm >= 1152921502459363329
+      THEN 0
+      ELSE CAST(FLOOR(CAST('4294967295.9960938' AS DOUBLE) / SQRT(CAST(norm AS DOUBLE))) AS BIGINT)
+    END AS w
+  FROM _units
+)
+SELECT
+  COALESCE(SUM(GREATEST(LEAST(CAST(4096 - w AS INT128) * m0, 1024), -1024)), 0) AS s0
+FROM _weighted;

@@ -15,7 +15,7 @@ from rich.text import Text
 
 from ...display import printable
 from ...query.released.answer import Answer
-from ...query.released.texts import Cell, texts_of
+from ...query.released.texts import Cell, legend, texts_of
 from ..documents import Part
 from ..problems import CommandError
 from ..screen import columns, facts, say
@@ -31,6 +31,7 @@ class Number(Part):
 
     error     how far the farther end of the interval is; null where there is none, or where it is open
     low, high the interval at confidence 1 - alpha; null where it is open
+    bias      by how much the number was raised for what limits cut; null where nobody knows what that is
     reliable  false where noise hides the number
     """
 
@@ -39,6 +40,7 @@ class Number(Part):
     low: JsonValue
     high: JsonValue
     std: JsonValue
+    bias: JsonValue
     reliable: bool
 
 
@@ -72,13 +74,14 @@ def rows_of(answer: Answer, alpha: float) -> list[dict[str, JsonValue | Number]]
             continue
         parts = zip(
             values, answer.half_width(name, alpha), answer.interval(name, alpha), answer.std[name],
-            answer.unreliable[name], strict=True,
+            answer.bias(name), answer.unreliable[name], strict=True,
         )  # fmt: skip
-        for row, (value, width, ends, std, doubt) in zip(found, parts, strict=True):
+        for row, (value, width, ends, std, bias, doubt) in zip(found, parts, strict=True):
             low, high = _ends(ends)
             row[name] = Number(
-                value=_plain(value), error=_plain(width), low=low, high=high, std=_plain(std), reliable=not doubt
-            )
+                value=_plain(value), error=_plain(width), low=low, high=high, std=_plain(std), bias=_plain(bias),
+                reliable=not doubt,
+            )  # fmt: skip
     return found
 
 
@@ -90,25 +93,21 @@ def notes_of(answer: Answer) -> list[str]:
 def show_answer(console: Console, answer: Answer, alpha: float) -> None:
     """Values beside their error bars, and below them what to know about them."""
     heads, cells = [], []
-    doubted = barred = False
+    shown: list[Cell] = []
     for name in answer.columns:
         if name not in answer.numbers:
             heads.append(printable(name))
             cells.append([Text("".join(texts_of(Cell(each)))) for each in answer[name][:_SHOWN]])
             continue
-        widths = answer.half_width(name, alpha)[:_SHOWN]
-        doubts = answer.unreliable[name][:_SHOWN]
-        doubted, barred = doubted or any(doubts), barred or any(each is not None for each in widths)
-        texts = [
-            texts_of(Cell(value, width, doubt, number=True))
-            for value, width, doubt in zip(answer[name][:_SHOWN], widths, doubts, strict=True)
-        ]
+        numbers = answer.cells(name, alpha)[:_SHOWN]
+        shown += numbers
+        texts = [texts_of(cell) for cell in numbers]
         first, last = (max((len(each[side]) for each in texts), default=0) for side in (0, 1))
         heads.append(f"{printable(name):>{first}}".ljust(first + last))
         cells.append(
             [
                 Text.assemble((f"{value:>{first}}", "dim" if doubt else "bold"), (f"{bar:<{last}}", "dim"))
-                for (value, bar), doubt in zip(texts, doubts, strict=True)
+                for (value, bar), doubt in zip(texts, (cell.doubt for cell in numbers), strict=True)
             ]
         )
     if console.soft_wrap or _width(heads, cells) <= console.width:
@@ -119,9 +118,8 @@ def show_answer(console: Console, answer: Answer, alpha: float) -> None:
         say(console, f"... and {len(answer) - _SHOWN} more rows: --out FILE writes all", style="dim")
     if not len(answer):
         say(console, "no rows: no group came out", style="dim")
-    if barred:
-        hidden = "; ? = hidden by noise, do not rely on it" if doubted else ""
-        say(console, f"± at {_confidence(alpha)}{hidden}", style="dim")
+    if said := legend(shown, _confidence(alpha)):
+        say(console, said, style="dim")
     for note in notes_of(answer):
         say(console, note, first="- ", style="dim")
 
@@ -161,7 +159,7 @@ def format_of(out: Path | None, format: str | None, *, json: bool) -> str:
 
 
 def encoded(answer: Answer, format: str, alpha: float) -> bytes:
-    """The file's bytes: after each column of numbers c also c_std, c_low and c_high."""
+    """The file's bytes: after each column of numbers c also c_std, c_low, c_high and c_bias."""
     if format == "csv":
         return str(answer.to_csv(alpha=alpha)).encode("utf-8")
     if format == "parquet":

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -18,15 +18,18 @@ from .texts import ROWS, Cell, drawn, page
 from .values import Keys, Lists, Truth, Value, keys_of
 
 _ALPHA = 0.05
+_HIDDEN = 0.5
 
 
 @dataclass(frozen=True, eq=False)
 class Output:
-    """A column of the answer, over all groups. `show` makes what people read of a number (a date of a day)."""
+    """A column of the answer, over all groups. `show` makes what people read of a number (a date of a day); `bias` is
+    by how much each of its figures was raised, or None where nobody knows what limits cut."""
 
     name: str
     value: Value
     show: Callable[[float], Any] | None = None
+    bias: tuple[Floats | None, ...] = ()
 
 
 class Answer:
@@ -109,6 +112,43 @@ class Answer:
         checked = _confidence(alpha)
         return self._each(self._numeric(name), lambda figure: figure.half_width(self._spreads, checked), open_=True)
 
+    def bias(self, name: str) -> list[Any]:
+        """By how much the numbers were raised for what limits cut from them: 0 where nothing is cut, None where nobody
+        knows how much that is. Intervals cover it."""
+        output = self._numeric(name)
+        figures = _figures(output.value)
+        lifts = output.bias or tuple(np.zeros_like(figure.value) for figure in figures)
+        places = [
+            np.full(figure.value.shape, np.nan) if lift is None else _known(figure.value, lift)
+            for figure, lift in zip(figures, lifts, strict=True)
+        ]
+        return self._listed(output, places, None, open_=False)
+
+    def noise_width(self, name: str, alpha: float = _ALPHA) -> list[Any]:
+        """The half-width that noise alone, and what is known of cuts, would leave: also where intervals are open."""
+
+        def width(figure: Figure) -> Floats:
+            low, high = figure.noise_interval(self._spreads, checked)
+            with np.errstate(all="ignore"):
+                return np.asarray(np.maximum(high - figure.value, figure.value - low))
+
+        checked = _confidence(alpha)
+        return self._each(self._numeric(name), width, open_=True)
+
+    def cells(self, name: str, alpha: float = _ALPHA) -> list[Cell]:
+        """A column as people read it: numbers with their error bars."""
+        if name not in self.numbers:
+            return [Cell(each) for each in self[name]]
+        figures = _figures(self._outputs[name].value)
+        barred = any(each.noisy for each in figures)
+        widths = self.noise_width(name, alpha) if barred else [None] * len(self)
+        above, below = (
+            np.logical_or.reduce([np.broadcast_to(side, each.value.shape) for each, side in sides])[self._rows]
+            for sides in ([(each, each.above) for each in figures], [(each, each.below) for each in figures])
+        )
+        parts = zip(self[name], widths, self.unreliable[name], above.tolist(), below.tolist(), strict=True)
+        return [Cell(value, width, doubt, True, up, down) for value, width, doubt, up, down in parts]
+
     @property
     def exact(self) -> Mapping[str, bool]:
         """Do the column's intervals hold as stated? Otherwise they hold to first order, so well where noise is small
@@ -118,13 +158,14 @@ class Answer:
     # other forms
 
     def table(self, alpha: float = _ALPHA) -> dict[str, list[Any]]:
-        """All columns, by name: after each column of numbers c also c_std, c_low and c_high."""
+        """All columns, by name: after each column of numbers c also c_std, c_low, c_high and c_bias."""
         found: dict[str, list[Any]] = {}
         for name, output in self._outputs.items():
             found[name] = self[name]
             if name in self.numbers:
                 low, high = self._ends(output, alpha)
-                for ending, values in (("std", self.std[name]), ("low", low), ("high", high)):
+                beside = {"std": self.std[name], "low": low, "high": high, "bias": self.bias(name)}
+                for ending, values in beside.items():
                     found[self._beside(name, ending, found)] = values
         return found
 
@@ -177,15 +218,7 @@ class Answer:
     def _shown(self) -> list[list[Cell]]:
         """The cells of each column, as far down as a reader sees."""
         first = Answer(list(self._outputs.values()), self._spreads, self._rows[:ROWS])
-        return [list(first._column(name)) for name in first.columns]
-
-    def _column(self, name: str) -> Iterator[Cell]:
-        if name not in self.numbers:
-            yield from (Cell(each) for each in self[name])
-            return
-        widths = self.half_width(name) if any(each.noisy for each in _figures(self._outputs[name].value)) else None
-        for place, (value, doubt) in enumerate(zip(self[name], self.unreliable[name], strict=True)):
-            yield Cell(value, None if widths is None else widths[place], doubt, number=True)
+        return [first.cells(name) for name in first.columns]
 
     def _output(self, name: str) -> Output:
         if name not in self._outputs:
@@ -198,7 +231,13 @@ class Answer:
         return self._outputs[name]
 
     def _doubt(self, name: str) -> Any:
-        return np.logical_or.reduce([each.unreliable(self._spreads) for each in _figures(self._outputs[name].value)])
+        """Where noise hides the number, or where half of it is what limits are estimated to have cut."""
+        output = self._outputs[name]
+        doubts = [each.unreliable(self._spreads) for each in _figures(output.value)]
+        for figure, lift in zip(_figures(output.value), output.bias, strict=False):
+            if lift is not None:
+                doubts.append(np.abs(lift) > _HIDDEN * np.abs(figure.value))
+        return np.logical_or.reduce(doubts)
 
     def _ends(self, output: Output, alpha: float) -> tuple[list[Any], list[Any]]:
         checked = _confidence(alpha)

@@ -15,12 +15,14 @@ NULL is NaN. Where a number is unreliable its interval is all that is still know
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field, replace
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
+from scipy.special import log_ndtr
 
 from . import mixtures
 from .mixtures import Floats, Spreads
@@ -42,6 +44,8 @@ class Figure:
     linear: bool = True  # is the noise of it exactly the slopes' mixture?
     jumps: bool = False  # were there roundings or choices, of which slopes know nothing?
     raw: Floats | None = None  # before it was clipped
+    above: Any = False  # may the truth be any amount above, because nobody knows what limits cut? below?
+    below: Any = False
 
     @property
     def noisy(self) -> bool:
@@ -57,7 +61,13 @@ class Figure:
         return _like(self.value, mixtures.std(self.slopes, spreads))
 
     def interval(self, spreads: Spreads, alpha: float = 0.05) -> Bounds:
-        """(lower, upper): for each group by itself, holds the number without noise with probability 1 - alpha."""
+        """(lower, upper): for each group by itself, holds the truth with probability 1 - alpha; infinite on the side
+        where nothing is known of what limits cut."""
+        low, high = self.noise_interval(spreads, alpha)
+        return np.where(self.below, -np.inf, low), np.where(self.above, np.inf, high)
+
+    def noise_interval(self, spreads: Spreads, alpha: float = 0.05) -> Bounds:
+        """The same, if limits cut nothing but what is known of."""
         with np.errstate(all="ignore"):
             return self._interval(spreads, alpha)
 
@@ -95,6 +105,28 @@ class Figure:
             slopes = (1 / other.value, -value / other.value)
         made = joint(value, (self, other), slopes, _ratio_hull, linear=not other.noisy, kind=Ratio)
         return replace(made, guards=(other,))
+
+
+@dataclass(frozen=True, eq=False)
+class Selected(Figure):
+    """A number of units that reached the threshold, and is shown for that. Its interval holds among those that are
+    shown: of all means, those under which a number as high (as low) is not too rare *given that it is shown* (Lee, Sun,
+    Sun, Taylor 2016). `rate` is what the measured number was multiplied by."""
+
+    threshold: float = 0.0
+    rate: float = 1.0
+    name: str = ""
+
+    def _interval(self, spreads: Spreads, alpha: float) -> Bounds:
+        width = mixtures.half_width(self.slopes, spreads, alpha)
+        noise = mixtures.deviation(self.name, spreads)
+        shown = self.value / self.rate
+        low, high = _truncated(shown, self.threshold, noise, alpha)
+        own = mixtures.half_width({self.name: self.slopes[self.name]}, spreads, alpha)
+        rest = np.sqrt(np.maximum(width**2 - own**2, 0.0))  # what is not known of cuts
+        below, above = (np.maximum(end, 0.0) * self.rate for end in (shown - low, high - shown))
+        down, up = np.hypot(below, rest), np.hypot(above, rest)
+        return np.maximum(self.value - down, 0.0), self.value + up
 
 
 @dataclass(frozen=True, eq=False)
@@ -216,6 +248,12 @@ def measured(name: str, value: Any) -> Figure:
     return Figure(value, {name: np.ones_like(value)})
 
 
+def selected(name: str, value: Any, threshold: float) -> Figure:
+    """A measured number that is shown because it reached a threshold."""
+    value = np.asarray(value, dtype=np.float64)
+    return Selected(value, {name: np.ones_like(value)}, threshold=threshold, name=name)
+
+
 def given(name: str, value: Any, within: Callable[[float], Bounds], doubt: Bools | None = None) -> Figure:
     """A number that comes with intervals of its own, from alpha to (lower, upper); a name that no spread has. Its
     standard deviation is the half-width at 68.27 %."""
@@ -247,7 +285,39 @@ def joint(
             for name, slope in part.slopes.items():
                 slopes[name] = slopes[name] + partial * slope if name in slopes else partial * slope
     linear = linear and all(part.linear for part in parts)
-    return kind(value, slopes, linear, any(part.jumps for part in parts), parts=parts, hull=hull)
+    above, below = _open(parts, partials)
+    jumps = any(part.jumps for part in parts)
+    return kind(value, slopes, linear, jumps, above=above, below=below, parts=parts, hull=hull)
+
+
+def _open(parts: tuple[Figure, ...], partials: tuple[Any, ...]) -> tuple[Any, Any]:
+    """Where nobody knows how far above or below the truth is: parts that rise, or fall under a negative slope."""
+    above: Any = False
+    below: Any = False
+    with np.errstate(all="ignore"):
+        for part, partial in zip(parts, partials, strict=True):
+            if np.any(part.above) or np.any(part.below):
+                up, down = ~(np.asarray(partial) <= 0), ~(np.asarray(partial) >= 0)  # a slope of NaN may be either
+                above = above | (part.above & up) | (part.below & down)
+                below = below | (part.below & up) | (part.above & down)
+    return above, below
+
+
+def _truncated(value: Floats, threshold: float, std: float, alpha: float) -> Bounds:
+    """The means of a normal law, cut off below the threshold, under which this value is neither too high nor too low:
+    by bisection."""
+    ends = []
+    for chance in (alpha / 2, 1 - alpha / 2):
+        low, high = value - 60 * std, value + 10 * std
+        for _ in range(60):
+            middle = (low + high) / 2
+            above = log_ndtr((middle - value) / std) - log_ndtr((middle - threshold) / std)
+            high, low = (
+                np.where(above > math.log(chance), middle, high),
+                np.where(above > math.log(chance), low, middle),
+            )
+        ends.append((low + high) / 2)
+    return ends[0], ends[1]
 
 
 def _near_zero(guards: tuple[Figure, ...], spreads: Spreads, like: Floats) -> Bools:

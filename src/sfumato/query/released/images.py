@@ -114,7 +114,8 @@ def where(mask: Bools, one: Figure, two: Figure, guards: tuple[Figure, ...] = ()
     raw = None
     if one.raw is not None or two.raw is not None:
         raw = np.where(mask, *(each.value if each.raw is None else each.raw for each in (one, two)))
-    return Choice(value, slopes, linear, jumps, raw, parts=(one, two), guards=guards, first=mask)
+    above, below = np.where(mask, one.above, two.above), np.where(mask, one.below, two.below)
+    return Choice(value, slopes, linear, jumps, raw, above, below, parts=(one, two), guards=guards, first=mask)
 
 
 def _image(x: Figure, value: Floats, slope: Any, hull: Hull) -> Joint:

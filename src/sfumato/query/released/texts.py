@@ -14,12 +14,15 @@ _WIDEST = 60
 
 
 class Cell(NamedTuple):
-    """A value, how far it may be off, and whether noise hides it."""
+    """A value, how far it may be off, and whether noise hides it. `above`, `below`: the truth may be any amount there,
+    since nobody knows what limits cut; the width is of noise alone."""
 
     value: Any
     width: Any = None
     doubt: bool = False
     number: bool = False
+    above: bool = False
+    below: bool = False
 
 
 def drawn(names: Sequence[str], columns: Sequence[Sequence[Cell]], rows: int, notes: Sequence[str]) -> str:
@@ -91,10 +94,21 @@ def _point(cell: Cell) -> tuple[float, float] | None:
 def _below(columns: Sequence[Sequence[Cell]], rows: int, notes: Sequence[str]) -> list[str]:
     lines = [f"... and {rows - ROWS} more"] if rows > ROWS else []
     cells = [cell for column in columns for cell in column[:ROWS]]
-    if any(cell.width is not None for cell in cells):
-        hidden = "; ? = hidden by noise, do not rely on it" if any(cell.doubt for cell in cells) else ""
-        lines.append(f"(± at 95 %{hidden})")
+    if said := legend(cells, "95 %"):
+        lines.append(f"({said})")
     return lines + [f"- {note}" for note in notes]
+
+
+def legend(cells: Sequence[Cell], confidence: str) -> str:
+    """What the signs behind numbers mean."""
+    signs = {
+        f"± at {confidence}": any(cell.width is not None and not (cell.above or cell.below) for cell in cells),
+        f"≥ = at least, at {confidence}: what limits cut is not known": any(cell.above > cell.below for cell in cells),
+        f"≤ = at most, at {confidence}: what limits cut is not known": any(cell.above < cell.below for cell in cells),
+        "noise ± = of noise alone: what limits cut is not known": any(cell.above and cell.below for cell in cells),
+        "? = hidden by noise or by what limits cut, do not rely on it": any(cell.doubt for cell in cells),
+    }
+    return "; ".join(text for text, there in signs.items() if there)
 
 
 def texts_of(cell: Cell) -> tuple[str, str]:
@@ -103,10 +117,23 @@ def texts_of(cell: Cell) -> tuple[str, str]:
     if isinstance(cell.value, list):
         widths = [each for each in cell.width or [] if each is not None]
         texts = [_number(each, max(widths, default=None)) for each in cell.value]
-        return _short("[" + ", ".join(texts) + "]"), _bar(max(widths, default=None)) + mark
+        noise = " noise" if cell.above or cell.below else ""
+        return _short("[" + ", ".join(texts) + "]"), noise + _bar(max(widths, default=None)) + mark
     if cell.number:
-        return _number(cell.value, cell.width), _bar(cell.width, cell.value) + mark
+        return _number(cell.value, cell.width), _behind(cell) + mark
     return _short(_plain(cell.value)), ""
+
+
+def _behind(cell: Cell) -> str:
+    """The error bar; where the interval is open, its one end, or the noise."""
+    plain = isinstance(cell.value, int | float) and isinstance(cell.width, int | float)
+    if not (cell.above or cell.below) or cell.value is None:
+        return _bar(cell.width, cell.value)
+    if plain and cell.above != cell.below:
+        return (
+            f" {'≥' if cell.above else '≤'} {_number(cell.value + (-1 if cell.above else 1) * cell.width, cell.width)}"
+        )
+    return f" noise{_bar(cell.width, cell.value)}"
 
 
 def _bar(width: float | None, of: Any = None) -> str:

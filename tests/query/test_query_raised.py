@@ -1,0 +1,167 @@
+"""Answers raised by what limits cut: their intervals hold the truth, or say that nobody knows."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import replace
+from typing import Any
+
+import numpy as np
+import pytest
+
+from sfumato import Unit, sql
+from sfumato.laws import RoundedGaussian
+from sfumato.noise import Noise, SeededBits
+from sfumato.query import Limits
+from sfumato.query.plan import Sql
+from sfumato.query.released import figures
+from sfumato.query.released.answer import Answer
+from sfumato.query.released.texts import legend, texts_of
+from sfumato.schema import Schema, Table, category, key, real
+from tests.query.still import answered
+
+WARDS = ["a", "b", "c"]
+SCHEMA = Schema(
+    {
+        "visits": Table(
+            {"patient": key(), "ward": category(WARDS), "item": key(), "cost": real(0, 100, nulls=0)}, unit="patient"
+        )
+    }
+)
+TEXT = "COUNT(*) AS n, COUNT(DISTINCT patient) AS p, SUM(cost) AS s, AVG(cost) AS m"
+
+
+def plan(text: str, **options: Any) -> Sql:
+    return sql(text, SCHEMA, unit=Unit("user:patient"), **{"epsilon": 1, "delta": 1e-6, **options})
+
+
+@pytest.fixture(scope="module")
+def visits() -> dict[str, Any]:
+    """Rows of patients follow a power law; heavy patients go to ward a more often."""
+    draw = np.random.default_rng(11)
+    many = np.minimum((draw.pareto(1.5, 6000) + 1).astype(int), 2000)
+    patient = np.repeat(np.arange(6000), many)
+    heavy = many[patient] > 10
+    ward = np.where(heavy & (draw.random(patient.size) < 0.5), "a", draw.choice(WARDS, patient.size))
+    columns = {"patient": patient, "ward": ward, "item": np.arange(patient.size)}
+    return {"visits": {**columns, "cost": draw.gamma(2.0, 10.0, patient.size).clip(0, 100)}}
+
+
+def truth(data: dict[str, Any], ward: str | None) -> dict[str, float]:
+    rows = data["visits"]
+    mine = np.ones(rows["ward"].size, dtype=bool) if ward is None else rows["ward"] == ward
+    cost = rows["cost"][mine]
+    people = np.unique(rows["patient"][mine]).size
+    return {"n": float(mine.sum()), "p": float(people), "s": float(cost.sum()), "m": float(cost.mean())}
+
+
+def held(answer: Answer, truths: Sequence[dict[str, float]]) -> list[bool]:
+    return [
+        low <= true[name] <= high
+        for name in answer.numbers
+        for (low, high), true in zip(answer.interval(name), truths, strict=True)
+    ]
+
+
+@pytest.mark.parametrize("by", [None, "ward"])
+def test_intervals_hold_the_truth(visits: dict[str, Any], by: str | None) -> None:
+    """Noise and what limits cut together; noise alone held it in far fewer."""
+    text = f"SELECT ward, {TEXT} FROM visits GROUP BY ward" if by else f"SELECT {TEXT} FROM visits"
+    truths = [truth(visits, ward) for ward in WARDS] if by else [truth(visits, None)]
+    hits = [each for seed in range(25) for each in held(answered(plan(text), visits, Noise(SeededBits(seed))), truths)]
+    assert np.mean(hits) >= 0.9
+
+
+def test_given_limits_say_at_least(visits: dict[str, Any]) -> None:
+    answer = answered(plan(f"SELECT ward, {TEXT} FROM visits GROUP BY ward", limits=Limits(rows=3, keys=1)), visits)
+    for name in ("n", "p", "s"):
+        assert all(high == np.inf and np.isfinite(low) for low, high in answer.interval(name))
+        value, behind = texts_of(answer.cells(name)[0])
+        assert behind.startswith(" ≥ ") and float(behind[3:].replace(",", "")) < float(value.replace(",", ""))
+    assert answer.interval("m") == [(-np.inf, np.inf)] * 3  # an average may be off to either side
+    assert texts_of(answer.cells("m")[0])[1].startswith(" noise ± ")
+    assert "at least" in str(answer) and "what limits cut is not known" in legend(answer.cells("n"), "95 %")
+    table = answer.table()
+    assert table["n_bias"] == [None] * 3 and table["n_high"] == [np.inf] * 3
+    assert "≥" in answer._repr_html_()
+
+
+def test_where_nothing_can_be_cut_intervals_are_closed() -> None:
+    """One row for each unit, by the shape of the query: no limit, no adviser, no doubt."""
+    text = "SELECT COUNT(*) AS n FROM (SELECT patient FROM visits GROUP BY patient) AS t"
+    made = plan(text)
+    assert not made.advises and made.fixed is not None
+    answer = answered(made, {"visits": {"patient": [1, 1, 2], "ward": ["a"] * 3, "item": [1] * 3, "cost": [1.0] * 3}})
+    assert answer["n"] == [2] and answer.bias("n") == [0.0] and np.isfinite(answer.interval("n")[0][1])
+
+
+def test_different_values_are_advised(visits: dict[str, Any]) -> None:
+    """Every item belongs to one patient: with one value for each, most of them would be lost without a word."""
+    items = float(visits["visits"]["item"].size)
+    hits = []
+    for seed in range(12):
+        made = plan("SELECT COUNT(DISTINCT item) AS v FROM visits", epsilon=3)
+        answer = answered(made, visits, Noise(SeededBits(seed)))
+        low, high = answer.interval("v")[0]
+        hits.append(low <= items <= high)
+        assert answer["v"][0] > 0.6 * items
+    assert np.mean(hits) >= 0.75
+
+
+def test_a_count_with_a_sum_is_starved_by_neither() -> None:
+    """Incomes with a heavy tail beside counts of one row each."""
+    draw = np.random.default_rng(5)
+    income = np.minimum(draw.lognormal(10, 1, 20_000), 1e6)
+    schema = Schema({"t": Table({"person": key(), "income": real(0, 1_000_000, nulls=0)}, unit="person")})
+    made = sql("SELECT COUNT(*) AS n, SUM(income) AS s FROM t", schema, unit=Unit("user:person"), epsilon=1, delta=1e-6)
+    hits, errors = [], []
+    for seed in range(20):
+        answer = answered(made, {"t": {"person": np.arange(20_000), "income": income}}, Noise(SeededBits(seed)))
+        hits += [low <= true <= high for name, true in (("n", 20_000), ("s", income.sum()))
+                 for low, high in answer.interval(name)]  # fmt: skip
+        errors.append(abs(answer["s"][0] / income.sum() - 1))
+    assert np.mean(hits) >= 0.85 and np.median(errors) < 0.05
+
+
+def test_an_average_of_one_row_each_is_not_shifted() -> None:
+    draw = np.random.default_rng(6)
+    age = draw.integers(17, 91, 16_000)
+    schema = Schema({"t": Table({"person": key(), "age": real(17, 90, nulls=17)}, unit="person")})
+    made = sql("SELECT AVG(age) AS m FROM t", schema, unit=Unit("user:person"), epsilon=1, delta=1e-6)
+    data = {"t": {"person": np.arange(16_000), "age": age.astype(float)}}
+    errors = [abs(answered(made, data, Noise(SeededBits(s)))["m"][0] / age.mean() - 1) for s in range(9)]
+    assert np.median(errors) < 0.005
+
+
+def test_a_selective_count_is_right_or_marked(visits: dict[str, Any]) -> None:
+    """Too few units for the adviser to see anything: the answer is at least what it says."""
+    rows = {name: column[:40] for name, column in visits["visits"].items()}
+    answer = answered(plan("SELECT COUNT(*) AS n FROM visits"), {"visits": rows}, Noise(SeededBits(1)))
+    low, high = answer.interval("n")[0]
+    assert high == np.inf and low <= 40 and answer.bias("n") == [None]
+    assert any("noise hid from the adviser" in note for note in answer.notes)
+
+
+def test_open_sides_follow_arithmetic() -> None:
+    spreads = {"x": (RoundedGaussian(8.0), 1.0)}
+    count = replace(figures.measured("x", np.array([100.0, 50.0])), above=True)
+    two = figures.constant(2.0, 2)
+    for figure, above, below in ((count * two, True, False), (-count, False, True), (two - count, False, True)):
+        low, high = figure.interval(spreads)
+        assert np.isinf(high).all() == above and np.isinf(low).all() == below
+    low, high = (count / (count + two)).interval(spreads)
+    assert np.isinf(low).all() or np.isinf(high).all()
+
+
+def test_numbers_that_are_shown_for_being_high_are_not_taken_at_their_word() -> None:
+    """Among shown groups, intervals hold the mean in 95 of 100; plain ones would in far fewer near the threshold."""
+    draw, threshold = np.random.default_rng(2), 60.0
+    spreads = {"v": (RoundedGaussian(10.0), 1.0)}
+    for mean in (40.0, 55.0, 70.0, 120.0):
+        noisy = np.rint(draw.normal(mean, 10.0, 400_000))
+        shown = noisy[noisy >= threshold][:4000]
+        low, high = figures.selected("v", shown, threshold).interval(spreads)
+        assert 0.93 <= np.mean((low <= mean) & (mean <= high)) <= 0.985
+    plain = figures.measured("v", np.rint(draw.normal(40.0, 10.0, 400_000)))
+    near = plain.value[plain.value >= threshold]
+    assert np.mean(near - 19.6 <= 40.0) < 0.1
