@@ -107,10 +107,11 @@ _IN_SHELL: tuple[tuple[str, str], ...] = (
 )
 
 _EXTRAS = {
-    **dict.fromkeys(("sqlglot", "pyarrow", "duckdb"), "sfumato[sql]"),
-    **dict.fromkeys(("jinja2", "markupsafe", "matplotlib"), "sfumato[report]"),
-    "psycopg": "sfumato[postgres]",
-    "torch": "sfumato[learn]",
+    **dict.fromkeys(("sqlglot", "pyarrow", "duckdb"), "sql"),
+    **dict.fromkeys(("jinja2", "markupsafe"), "report"),
+    "matplotlib": "plots",
+    "psycopg": "postgres",
+    "torch": "learn",
 }
 
 _CAUSE = re.compile(r"((?:[^\[:\n]|\[[^\]]*\]|:(?! ))+): ([^\n]+?)\.?")  # a colon in a unit's brackets is no end
@@ -147,7 +148,9 @@ def problem_of(error: BaseException) -> Problem:
 def lacking(module: str) -> tuple[str, str]:
     """Which package is needed, and how to install it: with all that its extra brings, so that nobody asks thrice."""
     name = module.partition(".")[0]
-    return f"{name} is needed for this", f"pip install '{_EXTRAS[name]}'" if name in _EXTRAS else f"pip install {name}"
+    return f"{name} is needed for this", errors.install_line(
+        _EXTRAS[name]
+    ) if name in _EXTRAS else f"pip install {name}"
 
 
 def misuse(error: Any) -> Problem:
