@@ -101,6 +101,10 @@ _IN_SHELL: tuple[tuple[str, str], ...] = (
         "which groups there are is private here",
         "groups that nobody listed take a --delta; or name them: --keys COLUMN=A,B",
     ),
+    (
+        "give it in rows of rank",
+        "say about how many: --group-rows 1000; or in rows of rank: --accuracy rank.COLUMN=20",
+    ),
     ("depends on how many rows a group has", "say about how many: --group-rows 1000"),
     ("the policy asks what a release is for", "say it: --note TEXT"),
     ("approval(s) of others", "have it approved first, in Python: docs/how-to/share-a-budget.md shows how"),
