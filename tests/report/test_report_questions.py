@@ -15,7 +15,7 @@ from sfumato.ledger.ledger import Ledger
 from sfumato.ledger.reading.plans import noises, post_processing
 from sfumato.ledger.stores.memory import MemoryStore
 from sfumato.query.released.answer import Answer
-from sfumato.record import canonical, encode
+from sfumato.record import canonical
 from sfumato.report import account_report, biases, listing, release_report
 from sfumato.report.answers import tables
 from tests.helpers import BY_PATIENT
@@ -198,4 +198,4 @@ def test_what_plans_do_with_noisy_numbers_is_read_from_their_fields() -> None:
     assert post_processing(stored(wards)) == ()
     assert post_processing(stored(sf.Tidy(plan=wards))) == ("histograms made non-negative, whole and consistent",)
     sampled = sf.events.Repeat(sf.events.Poisson(sf.events.Gaussian(multiplier=2), 0.01), 5)
-    assert noises(encode(sampled)) == ("gaussian",) and noises(encode(plan.event)) == ("laplace",)
+    assert noises(sampled) == ("gaussian",) and noises(plan.event) == ("laplace",)

@@ -9,7 +9,7 @@ from .. import checks
 from ..errors import ArgumentError
 from ..ledger.ledger import Ledger
 from ..ledger.reading import About, Released, Statement
-from ..ledger.reading.plans import bound_words
+from ..ledger.reading.plans import bound_words, noises, post_processing
 from ..release import Release
 from . import disclosure, gauges, guarantee, proof, questions, stored, words
 from .redaction import Redaction
@@ -169,7 +169,9 @@ def _own(
     """What this release says of the fields of the checklist by itself."""
     original = ", ".join(f"{each['name']} = {each['value']}" for each in promise["original"])
     bars = any(cell.get("error") for table in shown["tables"] for line in table["rows"] for cell in line)
-    notes = [note for table in shown["tables"] for note in table["notes"]]
+    notes = [f"{each['column']}: {each['words']}" for each in shown["bias"]]
+    notes += [note for table in shown["tables"] for note in table["notes"]]
+    noise = ", ".join(noises(row.event))
     return {
         "epsilon and delta": promise["headline"],
         "original parameters": original,
@@ -179,10 +181,11 @@ def _own(
         "contribution bounds": "; ".join(dict.fromkeys(filter(None, bounds))),
         "composition": f"charged to {', '.join(row.accounts)}; {row.adaptivity}",
         "releases": f"entry {row.number}: {short}",
-        "algorithm": row.mechanism or "",
+        "post-processing": "; ".join(post_processing(row.plan) if row.plan else ()),
+        "algorithm": "; ".join(filter(None, (row.mechanism, f"noise: {noise}" if noise else ""))),
         "library": row.library or "",
         "utility": "95 % error bars stand beside every number" if bars else "",
-        "bias": "; ".join(notes),
+        "bias": "\n".join(notes),
         "side channels": f"noise: {row.grade}; bits: {row.randomness or words.UNKNOWN}",
         "actors": row.actor or "",
         "purposes": row.purpose,

@@ -8,7 +8,6 @@ from dataclasses import dataclass, field
 from fractions import Fraction
 from typing import Any
 
-from ... import record
 from ..parts import LIST
 from ..policy.policy import Policy
 from ..proof.chain import Link
@@ -105,7 +104,7 @@ def _read(
             found.lists += 1
             continue
         found.mechanisms.update(mechanisms(row.plan) if row.plan else ["unknown"])
-        found.noises.update(noises(record.encode(row.event)))
+        found.noises.update(noises(row.event))
         found.afterwards.update(post_processing(row.plan) if row.plan else ())
         found.variants[row.variant] += 1
         found.states[row.state] += 1

@@ -7,7 +7,8 @@ from collections.abc import Iterator, Mapping
 from functools import lru_cache
 from typing import Any
 
-from ... import times
+from ... import record, times
+from ...events import Event
 from ...plan import Plan
 
 # How far one unit may reach: the limits that plans and their queries carry.
@@ -61,9 +62,9 @@ def post_processing(text: str) -> tuple[str, ...]:
     return tuple(found)
 
 
-def noises(event: Any) -> tuple[str, ...]:
-    """The kinds of noise in an event, as stored: "gaussian", "laplace". What only wraps others has none of its own."""
-    parts = [each for each in _records(event) if "/" in each["is"]]  # numbers are records of no version
+def noises(event: Event) -> tuple[str, ...]:
+    """The kinds of noise in an event: "gaussian", "laplace". What only wraps others has none of its own."""
+    parts = [each for each in _records(record.encode(event)) if "/" in each["is"]]  # numbers are records of no version
     alone = (each["is"] for each in parts if not any("/" in inner["is"] for inner in _inside(each)))
     return tuple(dict.fromkeys(name.partition("/")[0] for name in alone))
 
