@@ -204,7 +204,12 @@ def test_checklist_and_registry(project: Path) -> None:
     found = told("ledger", "checklist", at=project)
     assert "data minimisation" in found["missing"] and "2" in found["checklist"]["fields"]["epsilon and delta"]
     shown = sfumato("ledger", "checklist", at=project).out
-    assert "[ ] data minimisation" in shown and "[x] post-processing" in shown and "[x] unit" in shown and "about:" in shown
+    assert (
+        "[ ] data minimisation" in shown
+        and "[x] post-processing" in shown
+        and "[x] unit" in shown
+        and "about:" in shown
+    )
     hidden = told("ledger", "checklist", "--redact", "purposes", at=project)
     assert hidden["checklist"]["fields"]["purposes"] == "withheld"
     assert "actors" in refused("ledger", "checklist", "--redact", "purpose", at=project, code=2).err

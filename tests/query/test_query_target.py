@@ -107,6 +107,9 @@ def test_whole_numbers_may_be_asked_for_to_the_next_one() -> None:
     widths = {name: ranks.width(leaves[name], off[name], Fraction(10_000)) for name in "amd"}
     assert widths["a"] <= 1 and widths["m"] <= 48 and widths["d"] <= 2  # years, hours, days
     assert max(widths["a"], widths["m"] / 48, widths["d"] / 2) > 0.95
+    names = " ".join(made.expected_errors(0.05))
+    assert "m (in hours, if the 1,000 rows" in names and "d (in days, if the 1,000 rows" in names
+    assert "spread evenly over 2026-01-01 to 2026-12-31" in names
 
 
 def test_texts_say_what_an_own_unit_assumes() -> None:

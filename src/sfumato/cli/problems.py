@@ -152,9 +152,8 @@ def problem_of(error: BaseException) -> Problem:
 def lacking(module: str) -> tuple[str, str]:
     """Which package is needed, and how to install it: with all that its extra brings, so that nobody asks thrice."""
     name = module.partition(".")[0]
-    return f"{name} is needed for this", errors.install_line(
-        _EXTRAS[name]
-    ) if name in _EXTRAS else f"pip install {name}"
+    fix = errors.install_line(_EXTRAS[name]) if name in _EXTRAS else f"pip install {name}"
+    return f"{name} is needed for this", fix
 
 
 def misuse(error: Any) -> Problem:

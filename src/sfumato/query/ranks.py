@@ -81,10 +81,11 @@ def _rows(name: str, size: Any) -> Fraction:
 
 
 def assumed(leaves: Leaves, rows: Fraction = ROWS) -> str:
-    """What is assumed, in words."""
+    """What is assumed, in words, and what the error of dates and times is told in."""
     ends = (leaves.lower, leaves.upper) if leaves.origin is None else map(leaves.date, (leaves.lower, leaves.upper))
     low, high = (f"{float(end):,.6g}" if isinstance(end, Fraction) else str(end) for end in ends)
-    return f"if the {float(rows):,.6g} rows of a group were spread evenly over {low} to {high}"
+    told_in = f"in{_unit(leaves)}, " if _unit(leaves) else ""
+    return f"{told_in}if the {float(rows):,.6g} rows of a group were spread evenly over {low} to {high}"
 
 
 def named(plan: Sql, widths: Mapping[str, float]) -> dict[str, float]:
@@ -94,16 +95,11 @@ def named(plan: Sql, widths: Mapping[str, float]) -> dict[str, float]:
     found = {}
     for name, each in widths.items():
         if name in leaves:
-            of = leaves[name]
             found[f"{name}{RANK}"] = each
-            found[f"{name} ({_about(of)}{assumed(of)})"] = width(of, each, ROWS)
+            found[f"{name} ({assumed(leaves[name])})"] = width(leaves[name], each, ROWS)
         else:
             found[name] = each
     return found
-
-
-def _about(leaves: Leaves) -> str:
-    return f"in{_unit(leaves)}, " if _unit(leaves) else ""
 
 
 def _unit(leaves: Leaves) -> str:

@@ -129,11 +129,10 @@ def _accuracy(given: list[str]) -> dict[str, Any]:
     """Half-widths by column; `rank.m=20` is of a quantile m, in rows of rank."""
     found: dict[str, Any] = {}
     for name, value in _named(given, "--accuracy", "n=50", exact):
-        area, dot, column = name.partition(".")
-        ranked = dot and area == "rank" and column
-        if (column if ranked else name) in found:
-            raise _wrong("--accuracy", f"{name}=...", f"say {column if ranked else name} once")
-        found[column if ranked else name] = {"rank": value} if ranked else value
+        column = name.removeprefix("rank.")
+        if column.lower() in map(str.lower, found):
+            raise _wrong("--accuracy", f"{name}=...", f"say {column} once")
+        found[column] = value if column == name else {"rank": value}
     return found
 
 
