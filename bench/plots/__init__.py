@@ -1,4 +1,5 @@
-"""The plots of the docs: one file for each family of mechanisms, drawn from the library's own figures.
+"""The plots of the docs: one file for each family of mechanisms, and one for the first page, drawn from the library's
+own figures.
 
-python -m bench.plots [family ...]
+python -m bench.plots [name ...]
 """

@@ -1,4 +1,5 @@
-"""Draw the plots of the docs anew: each file here has a `plot(axes)`, and becomes docs/mechanisms/plots/<name>.svg."""
+"""Draw the plots of the docs anew: each file here has a `plot(axes)`, and becomes docs/mechanisms/plots/<name>.svg, or
+<name>.svg in the folder `HOME` that it names itself."""
 
 from __future__ import annotations
 
@@ -32,11 +33,13 @@ def families() -> list[str]:
     return sorted(found.name for found in pkgutil.iter_modules(bench.plots.__path__) if found.name != "__main__")
 
 
-def draw(name: str, folder: Path = HOME) -> Path:
-    """One family's plot."""
+def draw(name: str, folder: Path | None = None) -> Path:
+    """One plot."""
+    module = import_module(f"bench.plots.{name}")
+    folder = folder or getattr(module, "HOME", HOME)
     with plt.rc_context(STYLE):
-        figure, axes = plt.subplots(layout="constrained")
-        import_module(f"bench.plots.{name}").plot(axes)
+        figure, axes = plt.subplots(layout="constrained", figsize=getattr(module, "SIZE", None))
+        module.plot(axes)
         folder.mkdir(parents=True, exist_ok=True)
         path = folder / f"{name}.svg"
         figure.savefig(path, metadata={"Date": None})

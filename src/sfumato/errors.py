@@ -8,6 +8,12 @@ from typing import TypeVar
 T = TypeVar("T")
 
 
+def install_line(extra: str) -> str:
+    """How an extra is installed, for messages. From a checkout: the name on package registries is not ours yet, and
+    whoever takes it would be installed by a line with it."""
+    return f"pip install '.[{extra}]' in a checkout of sfumato"
+
+
 class SfumatoError(Exception):
     """The parent of every error of this package."""
 

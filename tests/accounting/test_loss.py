@@ -264,7 +264,7 @@ def test_extremes(event: Event) -> None:
 
 def test_plots(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setitem(sys.modules, "matplotlib.pyplot", None)
-    with pytest.raises(SfumatoError, match=r"sfumato\[report\]"):
+    with pytest.raises(SfumatoError, match=r"\.\[plots\]"):
         privacy_loss(Laplace(epsilon=1)).plot()
 
     class Axes:

@@ -166,7 +166,7 @@ def test_a_claim_that_is_broken_ends_with_9_and_the_report_names_it(project: Pat
 @pytest.mark.parametrize(
     ("problem", "says"),
     [
-        (ModuleNotFoundError("no", name="duckdb"), "sfumato[sql]"),
+        (ModuleNotFoundError("no", name="duckdb"), ".[sql]"),
         (ZeroDivisionError("by zero"), "ZeroDivisionError: by zero"),
         (TooManyError("every run failed"), "every run failed"),
     ],

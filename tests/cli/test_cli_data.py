@@ -206,6 +206,20 @@ def test_every_option_reaches_the_plan(folder: Path) -> None:
     assert wanted["errors"][0]["error"] == pytest.approx(50, rel=0.01)
 
 
+def test_a_quantile_is_asked_for_in_its_own_unit_or_by_rank(folder: Path) -> None:
+    asked = ("quote", "SELECT MEDIAN(cost) AS m FROM visits", "--delta", "1e-7", "--limit", "rows=4", "--json")
+    euros = told(sfumato(*asked, "--accuracy", "m=20", "--group-rows", "50000", at=folder))
+    rank, own = euros["errors"]
+    assert rank["column"] == "m (in rows of rank)" and rank["why"] is None
+    assert own["column"] == "m" and own["error"] == pytest.approx(20, rel=0.02)
+    assert own["why"] == "if the 50,000 rows of a group were spread evenly over 0 to 1,000"
+    assert rank["error"] < 1000  # a fiftieth of the rows, less a leaf
+    ranks = told(sfumato(*asked, "--accuracy", f"rank.m={rank['error']}", at=folder))
+    assert ranks["epsilon"] == pytest.approx(euros["epsilon"], rel=0.01)
+    unsaid = sfumato(*asked[:-1], "--accuracy", "m=20", at=folder)
+    assert unsaid.code == 2 and "--group-rows 1000; or in rows of rank: --accuracy rank.COLUMN=20" in unsaid.err
+
+
 def test_groups_may_hold_commas_and_be_chosen(folder: Path) -> None:
     quoted = told(
         sfumato("quote", f"{COUNT} GROUP BY ward", "--keys", 'ward="a, b",c', "--json", "--explain", at=folder)

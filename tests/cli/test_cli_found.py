@@ -47,12 +47,12 @@ def test_a_piped_query_that_is_too_long_is_not_cut_into_another_one(project: Pat
 
 @pytest.mark.parametrize(
     ("module", "extra"),
-    [("sqlglot", "sfumato[sql]"), ("pyarrow.parquet", "sfumato[sql]"), ("jinja2", "sfumato[report]")],
+    [("sqlglot", ".[sql]"), ("pyarrow.parquet", ".[sql]"), ("jinja2", ".[report]")],
 )
 def test_a_missing_package_is_named_with_the_extra_that_brings_it(module: str, extra: str) -> None:
     problem = problem_of(ModuleNotFoundError("x", name=module))
     assert problem.code == 3 and problem.why == f"{module.partition('.')[0]} is needed for this"
-    assert problem.fix == f"pip install '{extra}'"
+    assert problem.fix == f"pip install '{extra}' in a checkout of sfumato"
 
 
 @pytest.mark.slow
@@ -69,8 +69,8 @@ def test_without_sql_commands_say_what_to_install(project: Path) -> None:
         [sys.executable, "-c", code], cwd=project, env=environment(), capture_output=True, text=True, check=True
     )
     assert [line for line in done.stdout.splitlines() if line.startswith("ended")] == ["ended 3", "ended 3", "ended 9"]
-    assert done.stderr.count("pip install 'sfumato[sql]'") == 2
-    assert "sqlglot is needed for this: pip install 'sfumato[sql]'" in done.stdout
+    assert done.stderr.count("pip install '.[sql]'") == 2
+    assert "sqlglot is needed for this: pip install '.[sql]'" in done.stdout
 
 
 def test_describe_tells_what_to_do_about_this_very_ledger(tmp_path: Path) -> None:

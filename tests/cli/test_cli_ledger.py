@@ -202,9 +202,14 @@ def test_reports_of_an_account_and_of_a_release(project: Path) -> None:
 def test_checklist_and_registry(project: Path) -> None:
     released(project)
     found = told("ledger", "checklist", at=project)
-    assert "post-processing" in found["missing"] and "2" in found["checklist"]["fields"]["epsilon and delta"]
+    assert "data minimisation" in found["missing"] and "2" in found["checklist"]["fields"]["epsilon and delta"]
     shown = sfumato("ledger", "checklist", at=project).out
-    assert "[ ] post-processing" in shown and "[x] unit" in shown and "about:" in shown
+    assert (
+        "[ ] data minimisation" in shown
+        and "[x] post-processing" in shown
+        and "[x] unit" in shown
+        and "about:" in shown
+    )
     hidden = told("ledger", "checklist", "--redact", "purposes", at=project)
     assert hidden["checklist"]["fields"]["purposes"] == "withheld"
     assert "actors" in refused("ledger", "checklist", "--redact", "purpose", at=project, code=2).err

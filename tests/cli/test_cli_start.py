@@ -48,7 +48,7 @@ def test_without_its_packages_it_says_what_to_install(tmp_path: Path) -> None:
         [sys.executable, "-c", code], cwd=tmp_path, env=environment(), capture_output=True, text=True, check=False
     )
     assert done.returncode == 3 and done.stdout == ""
-    assert "pip install 'sfumato[cli]'" in done.stderr and "rich" in done.stderr
+    assert "pip install '.[cli]'" in done.stderr and "rich" in done.stderr
 
 
 def test_no_words_show_the_help_and_end_as_misuse(tmp_path: Path) -> None:

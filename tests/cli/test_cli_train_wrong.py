@@ -110,7 +110,8 @@ def test_without_torch_it_says_what_to_install(folder: Path, monkeypatch: pytest
     ran = sfumato("train", "sfumato.yaml", "--quote", at=folder)
     assert (ran.code, ran.out) == (3, "")
     assert ran.err == (
-        "a package is not installed\n  why  torch is needed for this\n  fix  pip install 'sfumato[learn]'\n"
+        "a package is not installed\n  why  torch is needed for this\n"
+        "  fix  pip install '.[learn]' in a checkout of sfumato\n"
     )
 
 

@@ -53,6 +53,9 @@ def test_columns_bounds_and_groups_are_read() -> None:
     found = asked.options()
     assert found["bounds"] == {"cost": (-5, 1000)} and found["keys"] == {"ward": ["a, b", "c", 12], "day": "select"}
     assert found["accuracy"] == {"n": 50} and found["alpha"] == 0.1
+    assert Asked("q", accuracy=["rank.m=20", "n=5"]).options()["accuracy"] == {"m": {"rank": 20}, "n": 5}
+    with pytest.raises(CommandError, match="not understood"):
+        Asked("q", accuracy=["rank.m=20", "m=5"]).options()
     assert Asked("q", limit=["advise"]).options()["limits"] == "advise"
     assert Asked("q").options() == {}
 

@@ -53,9 +53,7 @@ def main() -> int:
         return _each(given)
     steered = not given.plain and importlib.util.find_spec("atheris") is not None
     if not steered:
-        print(
-            "atheris is not used: inputs are changed at random, not steered by coverage (pip install 'sfumato[fuzz]')"
-        )
+        print("atheris is not used: inputs are changed at random, not steered by coverage (pip install '.[fuzz]')")
     return _steered(given) if steered else _unsteered(given)
 
 

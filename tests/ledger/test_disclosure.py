@@ -62,7 +62,7 @@ def test_the_checklist_has_every_field(ledgers: Stores) -> None:
     fields = found.as_dict()["fields"]
     assert set(fields) >= NIST
     assert fields["epsilon and delta"] == "epsilon = 1"
-    assert fields["library"].startswith("sfumato ") and fields["algorithm"] == "plan-laplace/1 (1)"
+    assert fields["library"].startswith("sfumato ") and fields["algorithm"] == "plan-laplace/1 (1); noise: laplace (1)"
     assert fields["unit"] == "one row, present or absent"
     assert "counts for at most" in fields["contribution bounds"]
     assert set(found.missing) >= {"utility", "bias", "trust", "security"} and "unit" not in found.missing

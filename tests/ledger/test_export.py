@@ -122,7 +122,7 @@ def test_parquet_without_arrow_names_the_extra(tmp_path: Path, monkeypatch: pyte
         raise ImportError(name)
 
     monkeypatch.setattr(import_module("sfumato.ledger.reading.export"), "import_module", missing)
-    with pytest.raises(ArgumentError, match=r"install sfumato\[parquet\]"):
+    with pytest.raises(ArgumentError, match=r"install '\.\[parquet\]'"):
         export(_ledger("x")._store, tmp_path / "r.parquet")
     assert not list(tmp_path.iterdir())
 

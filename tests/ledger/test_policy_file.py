@@ -233,7 +233,7 @@ def test_without_the_packages_it_says_what_to_install(monkeypatch: pytest.Monkey
     for missing in ("yaml", "pydantic"):
         with monkeypatch.context() as patch:
             patch.setitem(sys.modules, missing, None)
-            with pytest.raises(LedgerError, match=r"install sfumato\[policy\]"):
+            with pytest.raises(LedgerError, match=r"install '\.\[policy\]'"):
                 parse_policy(HEAD)
 
 

@@ -35,4 +35,4 @@ def test_queries_that_cannot_be_read_back_are_told(monkeypatch: pytest.MonkeyPat
     lived = entries()
     monkeypatch.setattr(reprice, "_event", lambda text: None)
     (note,) = chained(lived).notes
-    assert note.startswith("1 queries could not be read back here") and "sfumato[sql]" in note
+    assert note.startswith("1 queries could not be read back here") and ".[sql]" in note

@@ -164,6 +164,14 @@ def test_all_faults_are_told_together(project: Project) -> None:
     ]  # fmt: skip
 
 
+def test_an_accuracy_is_a_number_or_a_rank(project: Project) -> None:
+    asked = "sfumato-plan: 1\nreleases:\n  - {name: a, sql: SELECT MEDIAN(cost) AS m FROM visits, accuracy: {m: %s}}\n"
+    (listed,) = read(project, asked % "{rank: 1/2}").releases
+    assert listed.options["accuracy"] == {"m": {"rank": Fraction(1, 2)}}
+    jsonschema.validate(yaml.safe_load(asked % "{rank: 20}"), json_schema())
+    assert "a half-width is a number" in told(project, asked % "{rows: 20}")
+
+
 def test_a_list_that_is_not_there(project: Project) -> None:
     with pytest.raises(ProjectError, match=r"there is no other\.yaml"):
         load_plan(project.folder / "other.yaml", project)

@@ -383,7 +383,7 @@ def test_without_its_packages_it_says_what_to_install(folder: Path) -> None:
     done = subprocess.run(
         [sys.executable, "-c", "import sfumato.errors\n" + code], capture_output=True, text=True, check=True
     )
-    assert done.stdout.strip() == "ProjectError pip install 'sfumato[cli]'"
+    assert done.stdout.strip() == "ProjectError pip install '.[cli]' in a checkout of sfumato"
 
 
 def test_a_lost_ledger_is_not_replaced_while_its_anchor_is_there(folder: Path) -> None:

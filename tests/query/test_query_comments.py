@@ -31,6 +31,7 @@ QUERY = "SELECT ward, COUNT(*) AS n, SUM(days) AS s FROM visits GROUP BY ward"
         ("keys.ward='A'|12|-3", {"keys": {"ward": ["A", 12, -3]}}),
         ("keys.ward=select", {"keys": {"ward": "select"}}),
         ("accuracy.n=5, group_rows=100", {"accuracy": {"n": 5}, "group_rows": 100}),
+        ("rank.m=20, accuracy.n=5", {"accuracy": {"m": {"rank": 20}, "n": 5}}),
         ("shares.rows=3, advice=0.2", {"shares": {"rows": 3}, "advice": 0.2}),
         ("floor=True", {"floor": True}),
         ("FLOOR=false, Epsilon=2", {"floor": False, "epsilon": 2}),

@@ -23,7 +23,7 @@ def document(report: Report) -> dict[str, Any]:
     """The document, which the schema of its own kind must accept."""
     found = report.as_dict()
     schema = json_schema()
-    kind = found["report"].removeprefix("report-").removesuffix("/1")
+    kind = found["report"].removeprefix("report-").partition("/")[0]
     one = {**schema, "oneOf": [{"$ref": f"#/$defs/{kind}"}]}
     problems = [
         f"{list(each.absolute_path)}: {each.message}"

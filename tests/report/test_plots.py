@@ -90,7 +90,7 @@ def test_deltas_can_be_given() -> None:
 def test_without_matplotlib_the_extra_is_named(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setitem(sys.modules, "matplotlib.pyplot", None)
     for draw in (lambda: plot_tradeoff(1), lambda: plot_epsilon(Laplace(epsilon=1), deltas=[1e-6])):
-        with pytest.raises(SfumatoError, match=r"pip install 'sfumato\[report\]'"):
+        with pytest.raises(SfumatoError, match=r"pip install '\.\[plots\]'"):
             draw()
 
 

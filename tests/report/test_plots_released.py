@@ -272,5 +272,5 @@ def test_new_axes_are_made_where_none_are_given(monkeypatch: pytest.MonkeyPatch)
     assert made.figure.axes == [made]
     import_module("matplotlib.pyplot").close(made.figure)
     monkeypatch.setitem(sys.modules, "matplotlib.pyplot", None)
-    with pytest.raises(SfumatoError, match=r"pip install 'sfumato\[report\]'"):
+    with pytest.raises(SfumatoError, match=r"pip install '\.\[plots\]'"):
         plot_accuracy(laplace, [0.1])

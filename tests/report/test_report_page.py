@@ -149,7 +149,7 @@ def test_without_jinja_the_json_form_is_there_and_the_page_says_what_to_install(
         [sys.executable, "-c", script], capture_output=True, text=True, check=True, cwd=tmp_path,
         env={"PYTHONPATH": source},
     )  # fmt: skip
-    assert "pip install 'sfumato[report]'" in done.stdout
+    assert "pip install '.[report]'" in done.stdout
     assert sorted(each.name for each in tmp_path.iterdir()) == ["a.json"]
 
 

@@ -448,7 +448,7 @@ def test_a_document_that_is_changed_does_not_change_the_report(marked: tuple[Led
     report = of(*marked[:2])
     before = report.json()
     report.as_dict()["release"]["purpose"] = "another"
-    assert report.json() == before and "sandbox" in report._repr_html_() and "report-release/1" in repr(report)
+    assert report.json() == before and "sandbox" in report._repr_html_() and "report-release/2" in repr(report)
 
 
 @pytest.mark.slow

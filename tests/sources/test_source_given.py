@@ -70,4 +70,4 @@ def test_the_area_is_imported_without_its_engine() -> None:
         "except Exception as error:\n    print(type(error).__name__, error)\n"
     )
     done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True, timeout=60)
-    assert done.stdout.startswith("PlanError") and "pip install 'sfumato[sql]'" in done.stdout
+    assert done.stdout.startswith("PlanError") and "pip install '.[sql]'" in done.stdout

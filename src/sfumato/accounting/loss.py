@@ -24,7 +24,7 @@ from numpy.typing import ArrayLike
 from scipy import fft
 
 from .. import checks
-from ..errors import SfumatoError, UnsupportedEventError
+from ..errors import SfumatoError, UnsupportedEventError, install_line
 from ..events import Event
 from . import pairs
 from .composition import reached
@@ -113,7 +113,7 @@ class PrivacyLoss:
             try:
                 ax = import_module("matplotlib.pyplot").subplots()[1]
             except ImportError:
-                raise SfumatoError("plots need matplotlib: pip install 'sfumato[report]'") from None
+                raise SfumatoError(f"plots need matplotlib: {install_line('plots')}") from None
         low, high = (float(self.quantile(p)) for p in (1e-4, min(1 - 1e-4, 1 - self.infinite)))
         if self.pieces:
             x = np.linspace(low - 0.1 * (high - low), high + 0.1 * (high - low), 800)

@@ -45,7 +45,8 @@ Accuracy = Annotated[
     list[str] | None,
     typer.Option(
         metavar="COLUMN=WIDTH",
-        help="Instead of epsilon: the half-width wanted, such as `n=50`. Repeat it for more columns.",
+        help="Instead of epsilon: the half-width wanted, such as `n=50`; of a quantile also in rows of rank, "
+        "`rank.m=20`. Repeat it for more columns.",
         rich_help_panel=_SPENT,
     ),
 ]
@@ -53,7 +54,7 @@ GroupRows = Annotated[
     str | None,
     typer.Option(
         metavar="NUMBER",
-        help="About how many rows a group has; an --accuracy of averages needs it.",
+        help="About how many rows a group has; an --accuracy of averages and quantiles needs it.",
         rich_help_panel=_SPENT,
     ),
 ]

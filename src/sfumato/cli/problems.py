@@ -101,16 +101,21 @@ _IN_SHELL: tuple[tuple[str, str], ...] = (
         "which groups there are is private here",
         "groups that nobody listed take a --delta; or name them: --keys COLUMN=A,B",
     ),
+    (
+        "give it in rows of rank",
+        "say about how many: --group-rows 1000; or in rows of rank: --accuracy rank.COLUMN=20",
+    ),
     ("depends on how many rows a group has", "say about how many: --group-rows 1000"),
     ("the policy asks what a release is for", "say it: --note TEXT"),
     ("approval(s) of others", "have it approved first, in Python: docs/how-to/share-a-budget.md shows how"),
 )
 
 _EXTRAS = {
-    **dict.fromkeys(("sqlglot", "pyarrow", "duckdb"), "sfumato[sql]"),
-    **dict.fromkeys(("jinja2", "markupsafe", "matplotlib"), "sfumato[report]"),
-    "psycopg": "sfumato[postgres]",
-    "torch": "sfumato[learn]",
+    **dict.fromkeys(("sqlglot", "pyarrow", "duckdb"), "sql"),
+    **dict.fromkeys(("jinja2", "markupsafe"), "report"),
+    "matplotlib": "plots",
+    "psycopg": "postgres",
+    "torch": "learn",
 }
 
 _CAUSE = re.compile(r"((?:[^\[:\n]|\[[^\]]*\]|:(?! ))+): ([^\n]+?)\.?")  # a colon in a unit's brackets is no end
@@ -147,7 +152,8 @@ def problem_of(error: BaseException) -> Problem:
 def lacking(module: str) -> tuple[str, str]:
     """Which package is needed, and how to install it: with all that its extra brings, so that nobody asks thrice."""
     name = module.partition(".")[0]
-    return f"{name} is needed for this", f"pip install '{_EXTRAS[name]}'" if name in _EXTRAS else f"pip install {name}"
+    fix = errors.install_line(_EXTRAS[name]) if name in _EXTRAS else f"pip install {name}"
+    return f"{name} is needed for this", fix
 
 
 def misuse(error: Any) -> Problem:

@@ -8,6 +8,8 @@ from collections.abc import Sequence
 from importlib.util import find_spec
 from typing import Any
 
+from ..errors import install_line
+
 _NEEDED = ("typer", "rich", "pydantic", "yaml")
 
 
@@ -18,7 +20,7 @@ def main(arguments: Sequence[str] | None = None) -> None:
         sys.stderr.write(
             "the command line is not installed\n"
             f"  why  its packages are an extra, and some are not there: {', '.join(missing)}\n"
-            "  fix  pip install 'sfumato[cli]'\n"
+            f"  fix  {install_line('cli')}\n"
         )
         sys.exit(3)
     try:

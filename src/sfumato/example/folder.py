@@ -6,7 +6,7 @@ import csv
 from importlib.resources import files
 from pathlib import Path
 
-from ..errors import PlanError
+from ..errors import PlanError, install_line
 from .hospital import Columns, hospital
 
 _TEXTS = ("sfumato.yaml", "plan.yaml")
@@ -37,7 +37,5 @@ def _write_parquet(path: Path, columns: Columns) -> None:
         import pyarrow
         from pyarrow import parquet
     except ImportError:
-        raise PlanError(
-            "the example's tables are in files, which need pyarrow: run pip install 'sfumato[sql]'"
-        ) from None
+        raise PlanError(f"the example's tables are in files, which need pyarrow: {install_line('sql')}") from None
     parquet.write_table(pyarrow.table(columns), path)

@@ -6,7 +6,7 @@ from __future__ import annotations
 from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
-from ..errors import PlanError
+from ..errors import PlanError, install_line
 
 if TYPE_CHECKING:
     from .aside import Progress
@@ -75,7 +75,7 @@ def __getattr__(name: str) -> Any:
     try:
         import_module("torch")
     except ImportError:
-        raise PlanError("training needs PyTorch, which is not installed: pip install 'sfumato[learn]'") from None
+        raise PlanError(f"training needs PyTorch, which is not installed: {install_line('learn')}") from None
     value = getattr(import_module(f".{_HOMES[name]}", __name__), name)
     globals()[name] = value
     return value

@@ -9,7 +9,7 @@ first one did.
 from __future__ import annotations
 
 import math
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 from fractions import Fraction
 from pathlib import Path
@@ -147,6 +147,10 @@ class Ledger(Spending, Governing):
     def evidence(self, receipt: str) -> Evidence | None:
         """The stored answer of a receipt, and the checkpoint that covers it. See `reading.evidence`."""
         return reading.evidence(self._store, receipt)
+
+    def stored_answers(self, receipts: Iterable[str]) -> dict[str, bytes]:
+        """What was released under these receipts, where the ledger stores it. See `reading.stored_answers`."""
+        return reading.stored_answers(self._store, receipts)
 
     def verify(self, **how: Any) -> Report:
         """Is the ledger what was written? See `verify.verify`."""

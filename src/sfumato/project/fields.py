@@ -23,7 +23,7 @@ _NOTHING = ("", "~", "null", "Null", "NULL")
 _RESOLVER: Any = yaml.SafeLoader("")  # knows what other readers take a word for
 _LIKE_NUMBER = re.compile(r"[-+]?(0o[0-7]+|\.?[0-9][0-9_]*(\.[0-9_]*)?([eE][-+]?[0-9]+)?|[0-9]+/[0-9]+)")
 _TAKEN = {"bool": "true or false", "null": "nothing", "timestamp": "a date"}
-_NUMBER_SCHEMA = {"anyOf": [{"type": "number"}, {"type": "string", "pattern": r"^[0-9]+/[0-9]+$"}]}
+NUMBER_SCHEMA = {"anyOf": [{"type": "number"}, {"type": "string", "pattern": r"^[0-9]+/[0-9]+$"}]}
 
 
 def said(cause: str, fix: str) -> PydanticCustomError:
@@ -106,7 +106,7 @@ def category(value: Any) -> Any:
 
 
 Text = Annotated[str, BeforeValidator(text)]
-Number = Annotated[Any, BeforeValidator(exact), WithJsonSchema(_NUMBER_SCHEMA)]
+Number = Annotated[Any, BeforeValidator(exact), WithJsonSchema(NUMBER_SCHEMA)]
 Whole = Annotated[Any, BeforeValidator(whole), WithJsonSchema({"type": "integer"})]
 Truth = Annotated[Any, BeforeValidator(truth), WithJsonSchema({"type": "boolean"})]
 Scalar = Annotated[Any, BeforeValidator(scalar), WithJsonSchema({"type": ["number", "string", "boolean"]})]

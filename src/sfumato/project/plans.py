@@ -16,7 +16,7 @@ from pydantic import BeforeValidator, Field, WithJsonSchema
 from ..query import Sql
 from .checking import Form, filled
 from .faults import Faults
-from .fields import Category, Number, Text, Truth, said, shown, text
+from .fields import NUMBER_SCHEMA, Category, Number, Text, Truth, exact, said, shown, text
 from .form import LimitsForm
 from .lines import Text as Written
 from .lines import load
@@ -46,6 +46,23 @@ def _ends(value: Any) -> Any:
     return value
 
 
+def _half_width(value: Any) -> Any:
+    """A number; of a quantile also {rank: 20}, in rows of rank."""
+    if not isinstance(value, Mapping):
+        return exact(value)
+    if set(value) != {"rank"}:
+        raise said("a half-width is a number", "write one, or {rank: 20} of a quantile, in rows of rank")
+    return {"rank": exact(value["rank"])}
+
+
+_HALF_WIDTH = {
+    "anyOf": [
+        NUMBER_SCHEMA,
+        {"type": "object", "properties": {"rank": NUMBER_SCHEMA}, "required": ["rank"], "additionalProperties": False},
+    ]
+}
+
+
 class QueryForm(Form):
     """One release."""
 
@@ -56,8 +73,12 @@ class QueryForm(Form):
     epsilon: Number = Field(None, description="what to spend; by default what sfumato.yaml says")
     delta: Number = Field(None, description="the delta beside it")
     rho: Number = Field(None, description="instead of epsilon")
-    accuracy: dict[Text, Number] | None = Field(None, description="instead of epsilon: half-widths wanted, by column")
-    group_rows: Number = Field(None, description="about how many rows a group has; an accuracy of averages needs it")
+    accuracy: dict[Text, Annotated[Any, BeforeValidator(_half_width), WithJsonSchema(_HALF_WIDTH)]] | None = Field(
+        None, description="instead of epsilon: half-widths wanted, by column; of a quantile also {rank: 20}"
+    )
+    group_rows: Number = Field(
+        None, description="about how many rows a group has; an accuracy of averages and quantiles needs it"
+    )
     alpha: Number = Field(None, description="error bars hold with probability 1 - alpha; 0.05 by default")
     keys: (
         dict[

@@ -10,7 +10,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from .. import checks
-from ..errors import PlanError
+from ..errors import PlanError, install_line
 from ..owners import other_names
 from ..query import Limits, Sql, sql
 from ..query.comments import options_in
@@ -210,7 +210,7 @@ def open_project(place: str | Path = ".") -> Project:
         if (problem.name or "").partition(".")[0] not in ("pydantic", "pydantic_core", "yaml"):
             raise
         raise ProjectError(
-            "projects cannot be read here", "they need pydantic and PyYAML", "pip install 'sfumato[cli]'"
+            "projects cannot be read here", "they need pydantic and PyYAML", install_line("cli")
         ) from None
     return assembled(file)
 

@@ -45,7 +45,8 @@ def sql(
     data      the Private that it will run on, or a schema (then `unit` says whose presence is hidden)
     epsilon   what to spend: epsilon alone buys Laplace noise, epsilon with delta Gaussian noise, rho too
     accuracy  instead of that: the half-width wanted for columns of the answer at confidence 1 - alpha; the budget is
-              then the least that gives it. Averages also need `group_rows`, about how many rows a group has
+              then the least that gives it. Averages and quantiles also need `group_rows`, about how many rows a group
+              has; of a quantile it is for values spread evenly over their bounds, or {"rank": 20} in rows of rank
     keys      the groups, by column, where they do not come from the schema or a public table; "select" chooses them
               privately
     bounds    (lowest, highest) by column, for what the schema gives no bounds for

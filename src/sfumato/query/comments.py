@@ -49,6 +49,8 @@ def _put(found: dict[str, Any], name: str, value: str, part: str) -> None:
         placed, key, made = found.setdefault("limits", {}), name, _number(value, part)
     elif area in ("accuracy", "shares") and column:
         placed, key, made = found.setdefault(area, {}), column, _number(value, part)
+    elif area == "rank" and column:
+        placed, key, made = found.setdefault("accuracy", {}), column, {"rank": _number(value, part)}
     elif area == "reach" and column:
         limits = found.setdefault("limits", {})
         placed, key, made = limits.setdefault("reach", {}), column, _number(value, part)

@@ -5,8 +5,9 @@ from __future__ import annotations
 import textwrap
 from typing import TYPE_CHECKING
 
+from . import ranks
 from .aggregates import VOTES
-from .finish import expected_loss, told
+from .finish import expected, expected_loss
 from .words import counts_for
 
 if TYPE_CHECKING:
@@ -34,7 +35,7 @@ def steps(plan: Sql) -> list[str]:
     if plan.hints is not None:
         lines.append(expected_loss(plan, plan.hints))
     lines += _noise(plan, design)
-    lines += [f"{name}: ± {width:.4g} at 95 %" for name, width in told(plan, 0.05).items()]
+    lines += [f"{name}: ± {width:.4g} at 95 %" for name, width in ranks.named(plan, expected(plan, 0.05)).items()]
     return [*lines, *_statements(plan)]
 
 

@@ -269,18 +269,6 @@ def _made_up(plan: Sql) -> dict[str, Any]:
     }
 
 
-def told(plan: Sql, alpha: float) -> dict[str, float]:
-    """The same for people, who must know that a quantile's is in rows."""
-    ranked = {
-        name
-        for name, node in plan.front.outermost.outputs
-        if isinstance(plan.front.aggregates.get(text_of(node)), Ranked)
-    }
-    return {
-        f"{name} (in rows of rank)" if name in ranked else name: each for name, each in expected(plan, alpha).items()
-    }
-
-
 def expected(plan: Sql, alpha: float, limits: Limits | None = None) -> dict[str, float]:
     """Half-widths that are known before anything runs: of outputs that are one measured number, by name; of a quantile
     the number of rows by which its rank may be off."""

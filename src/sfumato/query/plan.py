@@ -16,7 +16,7 @@ from ..plan import Plan, Run
 from ..record import record
 from ..schema import Column, Named, Schema, Table
 from ..units import Unit
-from . import explain, finish, running
+from . import explain, finish, ranks, running
 from .advice import ADVICE, Layout, advised
 from .advice import check as check_advice
 from .blur import Blur, blur
@@ -201,7 +201,7 @@ class Sql(Plan[dict[str, Any]]):
         return next(iter(widths.values())) if len(widths) == 1 else None
 
     def expected_errors(self, alpha: float) -> Mapping[str, float]:
-        return finish.told(self, alpha)
+        return ranks.named(self, finish.expected(self, alpha))
 
     def statements(self) -> dict[str, str]:
         """The SQL that the engine runs, by what it is for; with the adviser, as it would be for limits of 1."""

@@ -12,6 +12,7 @@ import numpy as np
 
 from .. import checks
 from ..errors import ArgumentError
+from . import ranks
 from .aggregates import Statistic
 from .design import Design
 from .finish import expected
@@ -36,12 +37,12 @@ def least(fields: Mapping[str, Any], wanted: Any, size: Any, alpha: Fraction) ->
         raise ArgumentError("accuracy says how much to spend: give it without epsilon and rho.")
     if fields.get("shares"):
         raise ArgumentError("accuracy says how the budget is split: give it without shares.")
-    wanted = {name.lower(): checks.positive(each, f"accuracy of {name}") for name, each in wanted.items()}
     laplace = not fields.get("delta")
     name = "epsilon" if laplace else "rho"
     plan = Sql(**{**fields, name: _START})
     if plan.fixed is None:
         raise ArgumentError("accuracy needs limits: how wide the noise is depends on them. Give limits={'rows': 10}.")
+    wanted = ranks.in_ranks(plan, wanted, size)
     factors = _factors(plan, plan.fixed, wanted, size, alpha)
     needs = {each: _need(plan.fixed, each, factor, laplace) for each, factor in factors.items()}
     middle = sorted(needs.values())[len(needs) // 2]

@@ -1,4 +1,5 @@
-"""The report of an account: its guarantee, its budget over time, every release on it, and what lies ahead."""
+"""The report of an account: its guarantee, its budget over time, every release on it with its question and its answer,
+and what lies ahead."""
 
 from __future__ import annotations
 
@@ -10,9 +11,8 @@ from .. import checks
 from ..ledger.ledger import Ledger
 from ..ledger.reading import About, Declared, Released, Statement
 from ..ledger.reading.statement import Under
-from ..ledger.reading.variants import at_own_delta
 from ..units import Unit
-from . import disclosure, gauges, guarantee, proof, words
+from . import disclosure, gauges, guarantee, listing, proof, words
 from .over_time import OverTime
 from .redaction import Redaction
 from .reports import Report
@@ -40,11 +40,12 @@ def account_report(
     marks = _marks(ledger, alert_threshold)
     now = ledger.statement(account)
     past = _Past(ledger, account, now.number)
+    listed = listing.listed(ledger, past.rows, hide)
     promise = guarantee.of_account(now)
     verified = proof.verified(ledger)
     declared = disclosure.declared(ledger, [account, *past.data], hide)
     document = {
-        "report": "report-account/1",
+        "report": "report-account/2",
         "title": f"Account {account}",
         "made": proof.made(hide),
         "redacted": list(hide.topics),
@@ -71,14 +72,14 @@ def account_report(
             "over": now.overcommitted,
         },
         "blocks": [_under(each) for each in now.blocks],
-        "releases": [_listed(row, hide) for row in reversed(past.rows)],
+        "releases": listed,
         "releases_in_all": past.count,
         "states": past.states,
         "forecast": _forecast(ledger, account),
         "alerts": _alerts(now, marks, verified["holds"], past, len(declared)),
         "not_protected": [each._asdict() for each in _gaps(now, past, declared)],
         "evidence": {"entry": now.number, "hash": now.hash, "verify": verified},
-        "checklist": disclosure.checklist(ledger, account, about, hide),
+        "checklist": disclosure.checklist(ledger, account, about, hide, known=listing.known(listed)),
         "registry": disclosure.registry(ledger, account, about, hide),
         "still_open": disclosure.still_open(told),
     }
@@ -131,23 +132,6 @@ def _under(each: Under) -> dict[str, Any]:
         "limit": "no limit of its own" if each.limit is None else words.exponent(each.limit),
         "used": each.share,
         "closed": each.closed,
-    }
-
-
-def _listed(row: Released, hide: Redaction) -> dict[str, Any]:
-    """A release in one line."""
-    short, _ = words.state_words(row)
-    epsilon = None if row.delta is None else at_own_delta(row.event, row.delta)
-    return {
-        "number": row.number,
-        "at": row.at,
-        "actor": hide("actors", row.actor or words.UNKNOWN),
-        "purpose": hide("purposes", row.purpose or words.UNKNOWN),
-        "price": words.price(epsilon, row.delta, row.native),
-        "part_of": row.part_of,
-        "mechanism": hide("algorithm", row.mechanism or words.UNKNOWN),
-        "state": short,
-        "receipt": row.id,
     }
 
 

@@ -8,7 +8,7 @@ from collections.abc import Iterator, Mapping
 from datetime import date, datetime
 from typing import Any
 
-from . import words
+from . import biases, words
 
 MOST = 200  # rows of a table that a report shows
 MOST_TABLES = 20
@@ -18,19 +18,21 @@ _LARGEST = 10**300
 Cell = dict[str, Any]
 
 
-def tables(value: Any, error: Any, title: str = "") -> list[dict[str, Any]]:
-    """The tables of a finished answer: one, or one for each part of a list of queries."""
-    return list(itertools.islice(_tables(value, error, title), MOST_TABLES))
+def tables(value: Any, error: Any, title: str = "", most: int = MOST) -> list[dict[str, Any]]:
+    """The tables of a finished answer: one, or one for each part of a list of queries. `bias` of each says what limits
+    took from its columns, where the answer knows or does not know it; an answer that never limits says nothing."""
+    return list(itertools.islice(_tables(value, error, title, most), MOST_TABLES))
 
 
-def _tables(value: Any, error: Any, title: str) -> Iterator[dict[str, Any]]:
+def _tables(value: Any, error: Any, title: str, most: int) -> Iterator[dict[str, Any]]:
     if _is_table(value):
-        yield _of_columns(value, title)
+        yield _of_columns(value, title, most)
     elif isinstance(value, Mapping) and any(map(_is_table, value.values())):
         for name, part in value.items():
-            yield from _tables(part, error.get(name) if isinstance(error, Mapping) else None, _inner(title, str(name)))
+            inside = error.get(name) if isinstance(error, Mapping) else None
+            yield from _tables(part, inside, _inner(title, str(name)), most)
     else:
-        yield _of_numbers(value, error, title)
+        yield _of_numbers(value, error, title, most)
 
 
 def _is_table(value: Any) -> bool:
@@ -38,24 +40,36 @@ def _is_table(value: Any) -> bool:
     return hasattr(value, "interval") and hasattr(value, "columns")
 
 
-def _table(title: str, columns: list[dict[str, str]], rows: list[list[Cell]], total: int, notes: Any) -> dict[str, Any]:
-    return {"title": title, "columns": columns, "rows": rows, "rows_in_all": total, "notes": list(notes)}
+def _table(
+    title: str, columns: list[dict[str, str]], rows: list[list[Cell]], total: int, notes: Any = (), bias: Any = ()
+) -> dict[str, Any]:
+    return {
+        "title": title, "columns": columns, "rows": rows, "rows_in_all": total, "notes": list(notes), "bias": list(bias)
+    }  # fmt: skip
 
 
-def _of_columns(answer: Any, title: str) -> dict[str, Any]:
-    columns, cells = [], []
+def _of_columns(answer: Any, title: str, most: int) -> dict[str, Any]:
+    columns, cells, taken = [], [], []
     for name in answer.columns:
         numbers = name in answer.numbers
         columns.append({"name": name, "kind": "number" if numbers else "key"})
-        cells.append(_numbers(answer, name) if numbers else [_key(each) for each in answer[name][:MOST]])
+        if numbers:
+            by_row = biases.taken(answer, name)
+            cells.append(_numbers(answer, name, most, by_row))
+            taken += [] if by_row is None else [biases.sentence(_inner(title, name), by_row)]
+        else:
+            cells.append([_key(each) for each in answer[name][:most]])
     rows = [list(row) for row in zip(*cells, strict=True)]
-    return _table(title, columns, rows, len(answer), answer.notes)
+    return _table(title, columns, rows, len(answer), answer.notes, taken)
 
 
-def _numbers(answer: Any, name: str) -> list[Cell]:
-    values, doubts = answer[name][:MOST], answer.unreliable[name][:MOST]
-    ends, widths = answer.interval(name, ALPHA)[:MOST], answer.half_width(name, ALPHA)[:MOST]
-    return [_cell(*each) for each in zip(values, ends, widths, doubts, strict=True)]
+def _numbers(answer: Any, name: str, most: int, taken: list[biases.Taken | None] | None) -> list[Cell]:
+    values, doubts = answer[name][:most], answer.unreliable[name][:most]
+    ends, widths = answer.interval(name, ALPHA)[:most], answer.half_width(name, ALPHA)[:most]
+    cells = [_cell(*each) for each in zip(values, ends, widths, doubts, strict=True)]
+    if taken is None:
+        return cells
+    return [cell | {"bias": biases.told(each)} for cell, each in zip(cells, taken, strict=False)]
 
 
 def _cell(value: Any, ends: Any, width: Any, doubt: bool) -> Cell:
@@ -65,7 +79,22 @@ def _cell(value: Any, ends: Any, width: Any, doubt: bool) -> Cell:
             "items": items
         }
     low, high = ends
-    return _number(words.number(value, width), value, low, high, words.bar(width, value), doubt)
+    return _number(words.number(value, width), value, low, high, _bar(width, value, low, high), doubt)
+
+
+def _bar(width: Any, value: Any, low: Any, high: Any) -> str:
+    """How far off; of an interval that is open at one side, where the other one ends."""
+    open_low, open_high = (isinstance(end, float) and math.isinf(end) for end in (low, high))
+    if open_high and not open_low and low is not None:
+        return f"at least {words.number(low, _distance(value, low))}"
+    if open_low and not open_high and high is not None:
+        return f"at most {words.number(high, _distance(value, high))}"
+    return words.bar(width, value)
+
+
+def _distance(value: Any, end: Any) -> float | None:
+    """To round by."""
+    return abs(value - end) if isinstance(value, int | float) and isinstance(end, int | float) else None
 
 
 def _number(text: str, value: Any, low: Any, high: Any, error: str, doubt: bool) -> Cell:
@@ -78,13 +107,13 @@ def _key(value: Any) -> Cell:
     return {"text": words.number(value), "value": _json(value)}
 
 
-def _of_numbers(value: Any, error: Any, title: str) -> dict[str, Any]:
+def _of_numbers(value: Any, error: Any, title: str, most: int) -> dict[str, Any]:
     leaves = _leaves("", value, error)
-    rows = [[_key(name), _leaf(item, width)] for name, item, width in itertools.islice(leaves, MOST)]
+    rows = [[_key(name), _leaf(item, width)] for name, item, width in itertools.islice(leaves, most)]
     total = len(rows) + sum(1 for _ in leaves)
     if total == 1 and not rows[0][0]["text"]:
-        return _table(title, [{"name": "value", "kind": "number"}], [[rows[0][1]]], 1, ())
-    return _table(title, [{"name": "", "kind": "key"}, {"name": "value", "kind": "number"}], rows, total, ())
+        return _table(title, [{"name": "value", "kind": "number"}], [[rows[0][1]]], 1)
+    return _table(title, [{"name": "", "kind": "key"}, {"name": "value", "kind": "number"}], rows, total)
 
 
 def _leaf(value: Any, width: Any) -> Cell:

@@ -6,7 +6,7 @@ from importlib import import_module
 from typing import Any
 
 from .. import checks
-from ..errors import SfumatoError
+from ..errors import SfumatoError, install_line
 
 
 def axes(ax: Any = None) -> Any:
@@ -18,5 +18,5 @@ def axes(ax: Any = None) -> Any:
     try:
         pyplot = import_module("matplotlib.pyplot")
     except ImportError:
-        raise SfumatoError("plots need matplotlib: pip install 'sfumato[report]'") from None
+        raise SfumatoError(f"plots need matplotlib: {install_line('plots')}") from None
     return pyplot.subplots(layout="constrained")[1]

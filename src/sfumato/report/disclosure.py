@@ -83,12 +83,23 @@ def still_open(about: About) -> list[dict[str, str]]:
 
 
 def checklist(
-    ledger: Ledger, account: str, about: About | None, hide: Redaction, release: Mapping[str, str] | None = None
+    ledger: Ledger,
+    account: str,
+    about: About | None,
+    hide: Redaction,
+    release: Mapping[str, str] | None = None,
+    known: Mapping[str, str] | None = None,
 ) -> dict[str, Any]:
-    """Every field of the checklist. `release` says what one release tells of a field by itself."""
+    """Every field of the checklist.
+
+    release  what one release tells of a field by itself
+    known    what the answers of the account tell of a field where nobody stated it
+    """
     found = ledger.checklist(account, about, redact=hide.checklist)
     lines = []
     for line in found.lines:
+        if line.text == UNKNOWN and (known or {}).get(line.field):
+            line = line._replace(text=(known or {})[line.field])
         stated = line.text != UNKNOWN
         own = (release or {}).get(line.field) or None
         lines.append(

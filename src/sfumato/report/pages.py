@@ -8,7 +8,7 @@ from functools import cache
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from ..errors import ArgumentError
+from ..errors import ArgumentError, install_line
 from . import svg, svg_audit, words
 
 if TYPE_CHECKING:
@@ -31,8 +31,8 @@ def _environment() -> Environment:
         from markupsafe import Markup
     except ImportError:
         raise ArgumentError(
-            "the page of a report needs jinja2, which is not installed: pip install 'sfumato[report]'. The JSON form "
-            "needs nothing more."
+            f"the page of a report needs jinja2, which is not installed: {install_line('report')}. The JSON form needs "
+            "nothing more."
         ) from None
 
     def shown(value: Any) -> Any:

@@ -1,6 +1,6 @@
 """Plots of what is promised, spent and answered.
 
-matplotlib is an extra, asked for on first use: pip install 'sfumato[report]'. Every function draws on the axes that it
+matplotlib is an extra, asked for on first use: the extra `plots`. Every function draws on the axes that it
 is given, or on new ones, and returns them.
 """
 

@@ -7,7 +7,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Protocol
 
-from ..errors import PlanError
+from ..errors import PlanError, install_line
 from ..schema import Table, TensorColumn
 
 if TYPE_CHECKING:
@@ -66,7 +66,7 @@ def needed(name: str) -> Any:
     try:
         return importlib.import_module(name)
     except ImportError:
-        raise PlanError(f"tables in files and SQL need {name}: run pip install 'sfumato[sql]'") from None
+        raise PlanError(f"tables in files and SQL need {name}: {install_line('sql')}") from None
 
 
 def quoted(name: str) -> str:

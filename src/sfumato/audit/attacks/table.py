@@ -7,9 +7,10 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
+from ...errors import install_line
 from .verdict import CouldNotRunError, Verdict
 
-_TORCH = "attacks on training need PyTorch: pip install 'sfumato[learn]'"
+_TORCH = f"attacks on training need PyTorch: {install_line('learn')}"
 
 
 @dataclass(frozen=True)

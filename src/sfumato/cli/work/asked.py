@@ -70,7 +70,7 @@ class Asked:
             if (given := getattr(self, name)) is not None
         }
         if self.accuracy:
-            found["accuracy"] = dict(_named(self.accuracy, "--accuracy", "n=50", exact))
+            found["accuracy"] = _accuracy(self.accuracy)
             found["alpha"] = self.alpha
         if self.share:
             found["shares"] = dict(_named(self.share, "--share", "total=2", exact))
@@ -123,6 +123,17 @@ def _named(given: list[str], option: str, example: str, read: Callable[[str, str
             raise _wrong(option, each, f"say {name} once")
         seen.add(name.lower())
         yield name, read(value, option)
+
+
+def _accuracy(given: list[str]) -> dict[str, Any]:
+    """Half-widths by column; `rank.m=20` is of a quantile m, in rows of rank."""
+    found: dict[str, Any] = {}
+    for name, value in _named(given, "--accuracy", "n=50", exact):
+        column = name.removeprefix("rank.")
+        if column.lower() in map(str.lower, found):
+            raise _wrong("--accuracy", f"{name}=...", f"say {column} once")
+        found[column] = value if column == name else {"rank": value}
+    return found
 
 
 def _limits(given: list[str]) -> dict[str, Any]:

@@ -9,9 +9,11 @@ from typing import Any, Literal
 from rich.console import Console
 from rich.text import Text
 
+from ... import checks
 from ...plan import price_text
 from ...project import open_project
-from ...query import Sql
+from ...query import Sql, ranks
+from ...query.finish import expected as half_widths
 from ...query.words import counts_for
 from ...release import Quote
 from ..documents import Document, Part
@@ -25,7 +27,8 @@ _WIDE = len("verdict")
 
 
 class Expected(Part):
-    """The half-width of a column that is known before anything runs; null where it depends on the data, with `why`."""
+    """The half-width of a column that is known before anything runs; null where it depends on the data, with `why`. Of
+    a quantile in rows of rank, and about what that is in its own unit, where `why` is what that assumes."""
 
     column: str
     error: float | None
@@ -78,7 +81,7 @@ def quoted(folder: Path, asked: Asked, *, account: str | None, explain: bool) ->
         hides=plan.hides,
         plan=plan.hash,
         alpha=asked.alpha,
-        errors=expected(plan, asked.alpha),
+        errors=expected(plan, asked.alpha, options.get("group_rows")),
         advised=plan.advises,
         limits=None if plan.limits is None else counts_for(plan, plan.limits),
         due=quote.due,
@@ -95,15 +98,20 @@ def epsilon_of(quote: Quote) -> float | None:
     return None if price_text(quote.plan).startswith("rho") else quote.epsilon
 
 
-def expected(plan: Sql, alpha: float) -> list[Expected]:
-    """For every number of the answer: its half-width, or why that is not known yet."""
-    known: dict[str, float] = dict(plan.expected_errors(alpha))
-    short = {name.removesuffix(" (in rows of rank)"): (name, width) for name, width in known.items()}
+def expected(plan: Sql, alpha: float, rows: Any = None) -> list[Expected]:
+    """For every number of the answer: its half-width, or why that is not known yet; of a quantile in rows of rank, and
+    in its own unit for values spread evenly in groups of so many rows."""
+    known, ranked = half_widths(plan, alpha), ranks.ranked(plan)
     keys = {key.name for key in plan.front.keys}
     found = []
     for name, _ in plan.front.outermost.outputs:
-        if name in short:
-            found.append(Expected(column=short[name][0], error=short[name][1]))
+        if name in ranked and name in known:
+            leaves, size = ranked[name], ranks.ROWS if rows is None else checks.positive(rows, "group_rows")
+            about = ranks.width(leaves, known[name], size)
+            found.append(Expected(column=f"{name}{ranks.RANK}", error=known[name]))
+            found.append(Expected(column=name, error=about, why=ranks.assumed(leaves, size)))
+        elif name in known:
+            found.append(Expected(column=name, error=known[name]))
         elif name not in keys:
             found.append(Expected(column=name, error=None, why=_why_unknown(plan)))
     return found
@@ -120,7 +128,8 @@ def _show(console: Console, body: QuoteDocument, plan: Sql) -> None:
     at = f"at {100 * (1 - body.alpha):.6g} %"
     for each in body.errors:
         if each.error is not None:
-            lines.append(("error", f"{each.column} ± {each.error:,.4g} {at}"))
+            about = ("", "") if each.why is None else (f" (about, {each.why})", "dim")
+            lines.append(("error", Text.assemble(f"{each.column} ± {each.error:,.4g} {at}", about)))
         else:
             lines.append(("error", Text.assemble(f"{each.column}: not known yet", (f" ({each.why})", "dim"))))
     if body.advised:

@@ -8,7 +8,7 @@ from fractions import Fraction
 from typing import Any
 
 from ... import plain_yaml
-from ...errors import ArgumentError, LedgerError
+from ...errors import ArgumentError, LedgerError, install_line
 from ...plain_yaml import Bare, Path, YamlError, where
 
 
@@ -18,10 +18,7 @@ def imported() -> tuple[Any, Any]:
         import pydantic
         import yaml
     except ImportError:
-        raise LedgerError(
-            "policy files need the packages pydantic and PyYAML: install sfumato[policy], with pip install "
-            "'sfumato[policy]'"
-        ) from None
+        raise LedgerError(f"policy files need the packages pydantic and PyYAML: {install_line('policy')}") from None
     return yaml, pydantic
 
 

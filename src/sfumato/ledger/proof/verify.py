@@ -17,7 +17,7 @@ import hashlib
 from collections.abc import Callable, Collection, Iterator
 
 from ... import checks, record
-from ...errors import LedgerError
+from ...errors import LedgerError, install_line
 from ..stores.base import Book, Store
 from ..stores.digest import PROVEN
 from .anchor import Anchor
@@ -85,7 +85,7 @@ def verify(
     if prices.unread:
         notes.append(
             f"{prices.unread} queries could not be read back here, so their prices are compared with their events "
-            "only: pip install 'sfumato[sql]'; one that is refused today stays unread"
+            f"only: {install_line('sql')}; one that is refused today stays unread"
         )
     if prices.cheap:
         problems.append(

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from .about import About
 from .deployments import registry
-from .evidence import Evidence, evidence
+from .evidence import Evidence, evidence, stored_answers
 from .export import Exported, export
 from .forecast import Forecast, forecast
 from .history import Entry, history
@@ -37,4 +37,5 @@ __all__ = [
     "registry",
     "releases",
     "statement",
+    "stored_answers",
 ]

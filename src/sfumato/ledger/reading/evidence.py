@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from dataclasses import dataclass
 
 from ..desk import short
@@ -24,6 +25,13 @@ class Evidence:
     answer: bytes | None
     anchored: bool
     checkpoint: Checkpoint | None
+
+
+def stored_answers(store: Store, receipts: Iterable[str]) -> dict[str, bytes]:
+    """The bytes that were released, by the receipt's id; those without stored ones are left out."""
+    with store.reading() as book:
+        filed = {id: book.filed(id) for id in receipts}
+    return {id: each.answer for id, each in filed.items() if each is not None and each.answer is not None}
 
 
 def evidence(store: Store, receipt: str) -> Evidence | None:

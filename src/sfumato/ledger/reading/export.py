@@ -25,7 +25,7 @@ from pathlib import Path
 from typing import IO, Any, NamedTuple
 
 from ... import checks, exact
-from ...errors import ArgumentError, LedgerError
+from ...errors import ArgumentError, LedgerError, install_line
 from ..stores.base import Store
 from .history import history, moment
 from .releases import Released, plain, releases
@@ -232,7 +232,9 @@ def _parquet(file: IO[bytes], table: _Table) -> int:
     try:
         arrow, parquet = import_module("pyarrow"), import_module("pyarrow.parquet")
     except ImportError:
-        raise ArgumentError("format = 'parquet' is not allowed: install sfumato[parquet], or use csv.") from None
+        raise ArgumentError(
+            f"format = 'parquet' is not allowed: pyarrow is not installed. Use csv, or {install_line('parquet')}."
+        ) from None
     types = {
         "int": arrow.int64(),
         "float": arrow.float64(),

@@ -15,7 +15,7 @@ from ..stores.base import Book, Store
 from ..tree import above
 from ..tree import found as book_account
 from .history import entry_of
-from .plans import bound_words, mechanisms
+from .plans import bound_words, mechanisms, noises, post_processing
 from .register import Declared, charged_together, declared_in, is_of
 from .releases import releases
 from .statement import Statement, stated
@@ -36,6 +36,7 @@ class Findings:
     policy: Policy | None = None  # the one in force
     above: tuple[str, ...] = ()  # the accounts over it
     mechanisms: Counter[str] = field(default_factory=Counter)
+    noises: Counter[str] = field(default_factory=Counter)
     variants: Counter[str] = field(default_factory=Counter)
     states: Counter[str] = field(default_factory=Counter)
     libraries: Counter[str] = field(default_factory=Counter)
@@ -51,6 +52,7 @@ class Findings:
     purposes: Counter[str] = field(default_factory=Counter)
     bounds: Counter[str] = field(default_factory=Counter)
     more_bounds: bool = False
+    afterwards: Counter[str] = field(default_factory=Counter)  # what plans do with numbers that are noisy already
     lists: int = 0  # paid as one; their parts are the releases
     first: str | None = None
     last: str | None = None
@@ -102,6 +104,8 @@ def _read(
             found.lists += 1
             continue
         found.mechanisms.update(mechanisms(row.plan) if row.plan else ["unknown"])
+        found.noises.update(noises(row.event))
+        found.afterwards.update(post_processing(row.plan) if row.plan else ())
         found.variants[row.variant] += 1
         found.states[row.state] += 1
         found.libraries[row.library or UNKNOWN] += 1

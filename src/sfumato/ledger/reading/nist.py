@@ -92,14 +92,14 @@ def _lines(found: Findings, about: About) -> list[Line]:
         Line("original parameters", _original(now.standing) or UNKNOWN, "2.2"),
         Line("variant", f"account: {flavour(found)}; releases: {counted(found.variants)}", "Table 1"),
         Line("unit", now.protects or UNKNOWN, "2.4"),
-        Line("neighbours", counted(found.relations), "2.4"),
+        Line("neighbours", counted(found.relations) if found.releases else now.change or UNKNOWN, "2.4"),
         Line("contribution bounds", "; ".join(bounds) or UNKNOWN, "2.4"),
         Line("total budget", now.guarantee, "2.2"),
         Line("composition", UNKNOWN if limit is None else composed, "2.2"),
         Line("releases", UNKNOWN if limit is None else releases, "4.1"),
         Line("other releases", "; ".join(withouts) or "none entered in the ledger's register", "2.6"),
-        Line("post-processing", about.postprocessing or UNKNOWN, "2.6"),
-        Line("algorithm", counted(found.mechanisms), "3.1"),
+        Line("post-processing", _afterwards(found, about), "2.6"),
+        Line("algorithm", _algorithm(found), "3.1"),
         Line("library", counted(found.libraries), "3.1"),
         Line("bounds given by", about.bounds_by or UNKNOWN, "3.4"),
         Line("utility", about.utility or UNKNOWN, "3.2"),
@@ -127,6 +127,20 @@ def _original(standing: tuple[Any, ...]) -> str:
     """A release passes while one gauge has room, so of several limits one holds in the end, and nobody knows which."""
     told = ", ".join(f"{each.currency} <= {digits_above(each.limit)}" for each in standing)
     return f"at least one of {told}" if len(standing) > 1 else told
+
+
+def _algorithm(found: Findings) -> str:
+    """The plans, and the noise that their events name."""
+    plans = counted(found.mechanisms)
+    return f"{plans}; noise: {counted(found.noises)}" if found.noises else plans
+
+
+def _afterwards(found: Findings, about: About) -> str:
+    """What plans do with noisy numbers, which is free, and what the organisation does with the answers."""
+    if not found.releases:
+        return about.postprocessing or UNKNOWN
+    plans = counted(found.afterwards) if found.afterwards else "none"
+    return f"by the plans, from noisy numbers alone: {plans}; by the organisation: {about.postprocessing or UNKNOWN}"
 
 
 def _model(about: About) -> str:

@@ -7,7 +7,8 @@ from collections.abc import Iterator, Mapping
 from functools import lru_cache
 from typing import Any
 
-from ... import times
+from ... import record, times
+from ...events import Event
 from ...plan import Plan
 
 # How far one unit may reach: the limits that plans and their queries carry.
@@ -36,7 +37,36 @@ def contribution_bounds(text: str) -> tuple[Mapping[str, Any], ...]:
 @lru_cache(maxsize=256)
 def mechanisms(text: str) -> tuple[str, ...]:
     """The registered names of the plan and of every plan inside it."""
-    return tuple(dict.fromkeys(name for name in _names(_json(text)) if name.startswith("plan-")))
+    return tuple(dict.fromkeys(each["is"] for each in _records(_json(text)) if each["is"].startswith("plan-")))
+
+
+_AFTERWARDS = {
+    _QUERY: "SELECT list, HAVING, ORDER BY and LIMIT of queries",
+    "plan-tidy/1": "histograms made non-negative, whole and consistent",
+}
+_ON_REQUEST = {
+    "floor": "numbers below 0 raised to 0",
+    "unclip": "sums raised by what limits are estimated to take",
+}
+
+
+@lru_cache(maxsize=256)
+def post_processing(text: str) -> tuple[str, ...]:
+    """What a plan, or one inside it, does with numbers that are noisy already, as far as its stored fields say so."""
+    found: dict[str, None] = {}
+    for body in _records(_json(text)):
+        if body["is"] in _AFTERWARDS:
+            found[_AFTERWARDS[body["is"]]] = None
+        if body["is"] == _QUERY:
+            found |= {words: None for name, words in _ON_REQUEST.items() if body.get(name) is True}
+    return tuple(found)
+
+
+def noises(event: Event) -> tuple[str, ...]:
+    """The kinds of noise in an event: "gaussian", "laplace". What only wraps others has none of its own."""
+    parts = [each for each in _records(record.encode(event)) if "/" in each["is"]]  # numbers are records of no version
+    alone = (each["is"] for each in parts if not any("/" in inner["is"] for inner in _inside(each)))
+    return tuple(dict.fromkeys(name.partition("/")[0] for name in alone))
 
 
 def steps(plan: Plan[Any]) -> tuple[str, ...] | None:
@@ -144,15 +174,20 @@ def _pairs(body: Any) -> Iterator[tuple[str, Any]]:
             yield str(pair[0]), pair[1]
 
 
-def _names(body: Any) -> Iterator[str]:
+def _inside(body: Mapping[str, Any]) -> Iterator[Mapping[str, Any]]:
+    for item in body.values():
+        yield from _records(item)
+
+
+def _records(body: Any) -> Iterator[Mapping[str, Any]]:
+    """The stored records in a JSON value, each before those inside it."""
     if isinstance(body, Mapping):
         if isinstance(body.get("is"), str):
-            yield body["is"]
-        for item in body.values():
-            yield from _names(item)
+            yield body
+        yield from _inside(body)
     elif isinstance(body, list):
         for item in body:
-            yield from _names(item)
+            yield from _records(item)
 
 
 def _scalar(value: Any) -> Any:

@@ -57,6 +57,7 @@ class Under(NamedTuple):
 class Statement:
     """An account as of entry `number`.
 
+    change     the neighbouring relation of its unit
     largest    the largest limit that it ever had: the guarantee
     standing   the members that are open; `closed` names the others
     failures_delta   the delta that releases' own failures have taken, and may take; None where there is no delta
@@ -71,6 +72,7 @@ class Statement:
     level: str
     parent: str | None
     unit: str | None
+    change: str | None
     number: int
     hash: str
     limit: Budget | None
@@ -182,6 +184,7 @@ def stated(store: Store, account: str, tallied: Callable[[int], Tally], delta: A
         level=state.level,
         parent=state.parent,
         unit=None if state.unit is None else str(state.unit),
+        change=None if state.unit is None else state.unit.change,
         number=head.number,
         hash=head.hash.hex(),
         limit=limit,

@@ -13,7 +13,7 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from typing import TYPE_CHECKING, Any, LiteralString
 
-from ...errors import LedgerError
+from ...errors import LedgerError, install_line
 from ...process import Home
 from ..proof.chain import Link
 from .base import Book
@@ -72,9 +72,7 @@ class PostgresStore:
             import psycopg
             from psycopg.conninfo import conninfo_to_dict, make_conninfo
         except ImportError:
-            raise LedgerError(
-                "PostgreSQL needs the psycopg package: install it with pip install 'sfumato[postgres]'"
-            ) from None
+            raise LedgerError(f"PostgreSQL needs the psycopg package: {install_line('postgres')}") from None
         try:
             given = {**_PATIENCE, **conninfo_to_dict(self._address), "client_encoding": "utf8"}
             connection = psycopg.connect(make_conninfo("", **given), autocommit=True)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 from datetime import timedelta
+from importlib.util import find_spec
 from pathlib import Path
 from typing import Any, Literal
 
@@ -81,6 +82,8 @@ def _target(where: Where, what: str, out: Path | None, overwrite: bool) -> Path:
         )
     if out is not None and target.exists() and not overwrite:
         raise CommandError(f"there is a file {target}", "it would be lost", "give another --out, or --overwrite", FILE)
+    if target.suffix.lower() == ".html" and find_spec("jinja2") is None:
+        raise ModuleNotFoundError("the page of a report needs jinja2", name="jinja2")
     return target
 
 
