@@ -117,7 +117,7 @@ def test_questions_explain_themselves_and_ask_again(place: Path) -> None:
     terminal = wizard(place)
     answer(
         terminal, "Which files", ("?", "paid release runs"), ("nowhere.csv", "give the path"),
-        ("a.txt", "ends in .csv"), "visits.csv",
+        ("a.xls", "ends in .csv"), "visits.csv",
     )  # fmt: skip
     answer(
         terminal, "first line of visits.csv", ("?", "already belongs to somebody"), ("maybe", "neither yes nor"), "y"

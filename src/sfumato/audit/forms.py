@@ -154,17 +154,30 @@ def _by_name(columns: Mapping[str, Any], folder: Path) -> Any:
     return dict(columns)
 
 
-def _in_csv(encoding: str, quote: str) -> Callable[[Mapping[str, Any], Path], Any]:
+def _in_csv(encoding: str, quote: str, **written: Any) -> Callable[[Mapping[str, Any], Path], Any]:
     plain = "utf-16-le" if encoding == "utf-16" else encoding
+    sign = written.get("delimiter", ",")
 
     def write(columns: Mapping[str, Any], folder: Path) -> Any:
-        lines = [",".join(columns).encode(plain)]
-        lines += [",".encode(plain).join(cells) for cells in zip(*columns.values(), strict=True)]
+        lines = [sign.join(columns).encode(plain)]
+        lines += [sign.encode(plain).join(cells) for cells in zip(*columns.values(), strict=True)]
         path = folder / "law.csv"
         path.write_bytes("\n".encode(plain).join([*lines, b""]))
-        return Csv(path, encoding=encoding, quote=quote)
+        return Csv(path, encoding=encoding, quote=quote, **written)
 
     return write
+
+
+WRITTEN: dict[str, dict[str, Any]] = {
+    "with commas": {"delimiter": ";", "decimal": ",", "thousands": ".", "dates": ("%d.%m.%Y", "%d.%m.%y %H:%M")},
+    "with blanks": {
+        "trim": True,
+        "null": "?",
+        "thousands": " ",
+        "dates": {"date": "%B %d %Y", "moment": ["%m/%d/%Y %I:%M %p", "%Y%m%d"]},
+    },
+}
+"""Ways in which people write cells, by words for them: what `Csv` takes for each."""
 
 
 class _Records:
@@ -197,6 +210,11 @@ FORMS: dict[str, Callable[[Mapping[str, Any], Path], Any]] = {
     **{
         f"csv {encoding}{' unquoted' * (not quote)}": _in_csv(encoding, quote)
         for encoding in ENCODINGS
+        for quote in ('"', "")
+    },
+    **{
+        f"csv utf-8{' unquoted' * (not quote)} {words}": _in_csv("utf-8", quote, **written)
+        for words, written in WRITTEN.items()
         for quote in ('"', "")
     },
 }

@@ -18,7 +18,8 @@ from ...sources.base import needed
 from ..problems import FILE, CommandError
 
 SUFFIXES = {
-    ".csv": "csv", ".tsv": "csv", ".parquet": "parquet", ".pq": "parquet", ".duckdb": "duckdb", ".ddb": "duckdb",
+    **dict.fromkeys((".csv", ".tsv", ".data", ".txt"), "csv"),
+    ".parquet": "parquet", ".pq": "parquet", ".duckdb": "duckdb", ".ddb": "duckdb",
 }  # fmt: skip
 _LONGEST = 1 << 16
 _TABLES = "duckdb_tables() WHERE schema_name = 'main' AND NOT internal"
@@ -63,7 +64,7 @@ def kind_of(path: Path) -> str:
         raise CommandError(
             f"{path.name} is of no known kind",
             "the ending of a file says how to read it",
-            "give a file that ends in .csv, .tsv, .parquet or .duckdb",
+            "give a file that ends in .csv, .tsv, .data, .txt, .parquet or .duckdb",
             FILE,
         )
     if not path.is_file():

@@ -43,7 +43,7 @@ def ask_tables(prompts: Prompts, folder: Path, given: list[Path], header: bool |
 
 
 def _is_data(path: Path) -> bool:
-    return path.is_file() and path.suffix.lower() in SUFFIXES
+    return path.is_file() and path.suffix.lower() in SUFFIXES and path.suffix.lower() != ".txt"  # a text of any sort
 
 
 def _paths(text: str, folder: Path) -> list[Path]:
