@@ -296,9 +296,9 @@ def _of_text() -> Iterator[Kind]:
             quotes = ('"'.encode(plain),) if quote else ('"a"'.encode(plain), 'a"b'.encode(plain))
             yield Kind(form, form, list, cells, (*shared, *odd, *quotes))
             if encoding == "utf-8":
-                for words, ordinary, awkward in _WRITTEN:
+                for way, ordinary, awkward in _WRITTEN:
                     yield Kind(
-                        f"{form} {words}", f"{form} {words}", list,
+                        f"{form} {way}", f"{form} {way}", list,
                         tuple(word.encode() for word in ordinary),
                         (*shared, *quotes, *(word.encode() for word in awkward)),
                     )  # fmt: skip

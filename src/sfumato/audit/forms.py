@@ -19,6 +19,7 @@ from ..schema import Column, Table, category, date, flag, key, moment, real, ten
 from ..sources import Csv, Examples, columns_of, connect, source
 from ..sources.base import needed
 from ..sources.files import ENCODINGS
+from ..sources.reading import flag_of, with_flags
 from ..units import Unit
 
 MEANINGS: dict[str, Column] = {
@@ -109,15 +110,21 @@ def _values(rows: Rows, name: str) -> list[Any]:
 
 
 def read_by_engine(kind: Kind, data: Any) -> dict[int, tuple[Any, ...]]:
-    """The same, as SQL sees it."""
+    """The same, as SQL sees it; behind the values, which cells cannot be read."""
     exp = needed("sqlglot").exp
+    names = [name for name in kind.table.columns if name != "tensor"]
+    flags = [flag for name in names if (flag := flag_of(kind.table, name)) is not None]
     opened = connect({"data": (kind.table, source(data))}, threads=1)
+    rows: dict[int, tuple[Any, ...]] = {}
     try:
-        names = [exp.column(name, quoted=True) for name in kind.table.columns if name != "tensor"]
-        table = opened.run(exp.select(*names).from_(exp.to_table("data")))
+        for asked, view in ((names, "data"), ([names[0], *flags], with_flags("data"))):
+            columns = [exp.column(name, quoted=True) for name in asked]
+            table = opened.run(exp.select(*columns).from_(exp.to_table(view)))
+            for row in zip(*(column.to_pylist() for column in table.columns), strict=True):
+                rows[row[0]] = rows.get(row[0], ()) + row[1:]
     finally:
         opened.close()
-    return {row[0]: row[1:] for row in zip(*(column.to_pylist() for column in table.columns), strict=True)}
+    return rows
 
 
 def _in_arrow(columns: Mapping[str, Any], folder: Path) -> Any:
