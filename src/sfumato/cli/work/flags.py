@@ -10,7 +10,7 @@ from ..problems import CommandError
 from .column_words import column_given
 from .draft import Draft, TableDraft, plain_name
 from .looking import Look, duckdb_tables, kind_of, look, look_by_place
-from .proposing import Column, propose
+from .proposing import SURE, Column, propose
 from .writing_cells import checked, day_given, suggestion
 
 
@@ -127,7 +127,7 @@ def _set_units(draft: Draft, flags: Flags) -> None:
     named = [each for each in flags.units if "=" not in each]
     private = [table for table in draft.tables if not table.public] or draft.tables
     first = next((table for table in private if named and table.column(named[0])), private[0])
-    sure = [column.name for column in first.columns if column.unit == 2]
+    sure = [column.name for column in first.columns if column.unit == SURE]
     unit = named[0] if named else sure[0] if len(sure) == 1 else None
     if unit is None or len(named) > 1 or (unit != "row" and first.column(unit) is None):
         names = ", ".join(column.name for column in first.columns)

@@ -111,7 +111,7 @@ def look_by_place(path: Path, names: Sequence[str]) -> Look:
 def _count(line: str, sign: str) -> int | None:
     """How many cells a line has; None where it is blank, or ends inside of one: then the release looks."""
     try:
-        return len(next(csv.reader([line], delimiter=sign, strict=True), [])) or None
+        return len(next(csv.reader([line], delimiter=sign, strict=True, skipinitialspace=True), [])) or None
     except csv.Error:
         return None
 
@@ -128,7 +128,7 @@ def _csv(path: Path, usual: str) -> Look:
         names = next(csv.reader([line], delimiter=delimiter, strict=True), [])
         spaced = 2 * sum(name != name.strip() for name in names[1:]) > len(names[1:])
         if spaced:  # as a quote that follows a blank, too
-            names = next(csv.reader([line], delimiter=delimiter, strict=True, skipinitialspace=True), [])
+            names = next(csv.reader([line], delimiter=delimiter, skipinitialspace=True), [])
             names = [name.strip() for name in names]
     except csv.Error:
         raise _odd(
