@@ -271,3 +271,11 @@ def test_a_check_that_cannot_be_is_refused(tmp_path: Path, sales: float, words: 
     begun(tmp_path, "--source", "sales.csv", "--unit", "customer", "--column", "price=out")
     ran = sfumato("describe", *words, at=tmp_path)
     assert ran.code == 2 and said in ran.err
+
+
+def test_a_rehearsal_shows_groups_that_nobody_knows(tmp_path: Path, sales: float) -> None:
+    begun(tmp_path, "--source", "sales.csv", "--unit", "customer", "--column", "price=out", "--rows", "6")
+    query = "SELECT town, COUNT(*) AS n FROM sales GROUP BY town"
+    body = asked(tmp_path, "rehearse", query)
+    assert {"1", "2", "3"} <= {row["town"] for row in body["rows"]} and body["made_up"]
+    assert asked(tmp_path, "rehearse", query, "--rows", "50")["rows"] == []

@@ -12,7 +12,6 @@ from typing import TYPE_CHECKING, Any
 
 from sqlglot import exp
 
-from ..owners import owner
 from ..schema import Column, Table
 from ..sources import Csv, Source
 from ..sources.reading import flag_of
@@ -37,7 +36,7 @@ HELP = (
 def checkable(table: Table, unit: Unit) -> list[str]:
     """The columns that can hold cells which cannot be read. Keys are read whatever they hold, and a row whose unit
     cannot be read is nobody's, and left out."""
-    own = owner(table, unit)
+    own = table.unit or unit.column
     return [
         name for name in table.columns if flag_of(table, name) is not None and name != own and not name.startswith("_")
     ]

@@ -167,7 +167,14 @@ def query(
 def rehearse(
     sql: Query = None,
     file: File = None,
-    rows: Annotated[int, typer.Option(metavar="NUMBER", help="How many rows to make up for each private table.")] = 300,
+    rows: Annotated[
+        int | None,
+        typer.Option(
+            metavar="NUMBER",
+            help="How many rows to make up for each private table. Default: 300, or as many as groups need to show.",
+            show_default=False,
+        ),
+    ] = None,
     epsilon: Epsilon = None,
     delta: Delta = None,
     rho: Rho = None,
