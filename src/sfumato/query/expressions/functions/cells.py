@@ -29,6 +29,7 @@ def asked(tree: exp.Expr) -> frozenset[str]:
 
 
 def unreadable(node: Any, read: Reader) -> Typed:
+    """The flag of a column, where a relation carries it; others are refused."""
     given = node.expressions
     if len(given) != 1 or not isinstance(given[0], exp.Column) or isinstance(given[0].this, exp.Star):
         raise QueryError("UNREADABLE takes the name of one column.", "write UNREADABLE(cost)", node)
