@@ -699,3 +699,14 @@ def test_the_outcome_does_not_depend_on_how_odd_the_data_is() -> None:
         released = [house.curator.release(plan) for plan in plans]
         shapes.add((tuple(np.shape(r.raw) for r in released), tuple(house.log), spent(house.ledger, "patients")[0]))
     assert len(shapes) == 1
+
+
+@pytest.mark.parametrize("per_unit", [1, 4])
+@pytest.mark.parametrize("kind", [m.ThresholdKeys, m.OptimalKeys, m.WeightedKeys])
+def test_rehearsals_show_keys_that_pass_their_threshold(kind: Any, per_unit: int) -> None:
+    table = Schema.of(patient=key(), drug=key(), unit="patient")
+    private = Private("d", {"patient": [], "drug": []}, unit=BY_PATIENT, schema=table)
+    curator = Curator(private, MemoryLedger({"d": Budget(epsilon=1)}))
+    plan = kind(column="drug", protects=BY_PATIENT, epsilon=0.2, delta=1e-7, per_unit=per_unit)
+    assert plan.rehearsal_rows > 300 and {1, 2, 3} <= set(curator.rehearse(plan).value)
+    assert not curator.rehearse(plan, rows=30).value

@@ -20,7 +20,7 @@ if TYPE_CHECKING:
     from .ledger import MemoryLedger, open_ledger
     from .private import Private
     from .project import open_project
-    from .query import Limits, sql
+    from .query import Limits, sql, unreadable
     from .report.explain import explain
     from .schema import Schema
     from .tidy import Tidy
@@ -58,6 +58,7 @@ __all__ = [
     "sql",
     "strategies",
     "tradeoff",
+    "unreadable",
 ]
 
 _HOMES = {
@@ -83,6 +84,7 @@ _HOMES = {
     "sequence": "combine",
     "sql": "query",
     "tradeoff": "accounting.tradeoff",
+    "unreadable": "query",
 }
 
 

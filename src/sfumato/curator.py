@@ -103,10 +103,14 @@ class Curator:
         before = self.ledger.used(account)
         return before, before if due is not None else self.ledger.used(account, plan)
 
-    def rehearse(self, plan: Plan[Any], *, rows: int = 300) -> Release:
-        """Run the plan on made-up rows from the schema, with full error texts. Free; tells nothing about the data."""
+    def rehearse(self, plan: Plan[Any], *, rows: int | None = None) -> Release:
+        """Run the plan on made-up rows from the schema, with full error texts. Free; tells nothing about the data.
+
+        rows  how many, for each private table; by default as many as show something: 300, or more where keys are to
+              pass a threshold
+        """
         self._check(plan)
-        checks.whole(rows, "rows", most=10**7)
+        rows = plan.rehearsal_rows if rows is None else checks.whole(rows, "rows", most=10**7)
         if plan.supervised is not None:
             raise PlanError("a plan without a body runs in your own loop: rehearse its children one by one")
         _has_questions(plan)

@@ -28,6 +28,15 @@ from .units import Unit
 
 R = TypeVar("R")
 _ALPHA = 0.05  # of the error bars that are shown
+REHEARSED, MOST_REHEARSED = 300, 100_000
+"""Made-up rows: of most plans, and where a threshold asks for more."""
+
+
+def rehearsed_above(units: float, groups: int) -> int:
+    """How many made-up rows it takes until groups of so many units come out, where the rows that share common keys are
+    in so many groups. A unit that is in several counts for less in each, some cells are awkward, and limits that an
+    adviser chooses may be wide: ten times."""
+    return int(min(max(10 * units * groups, REHEARSED), MOST_REHEARSED))
 
 
 class Run:
@@ -210,6 +219,11 @@ class Plan(ABC, Generic[R]):
     def error(self, raw: R, alpha: float) -> Any:
         """Half-widths of error bars at confidence 1 - alpha, shaped like `finish(raw)`; None where there are none."""
         return None
+
+    @property
+    def rehearsal_rows(self) -> int:
+        """How many made-up rows a rehearsal takes where nobody says: enough to show something. From fields alone."""
+        return max((child.rehearsal_rows for child in self.children), default=REHEARSED)
 
     def expected_error(self, alpha: float) -> float | None:
         """The half-width known before anything runs, where the fields alone give it."""

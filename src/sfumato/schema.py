@@ -24,6 +24,8 @@ Type = Literal["real", "whole", "category", "flag", "key", "date", "moment"]
 TYPES: tuple[Type, ...] = get_args(Type)
 DROP = "drop"
 INT64 = (-(2**63), 2**63 - 1)
+COMMON_KEYS = 3
+"""How many keys half of all made-up rows share, in a column of keys that are no units."""
 _LARGEST = 2**28  # numbers in one row of a tensor column: a row is held whole
 
 Words = Callable[[int], NDArray[np.uint64]]
@@ -367,7 +369,8 @@ class Table:
     def make_up(self, count: int, words: Words, *, awkward: bool = True) -> dict[str, NDArray[Any]]:
         """Raw rows from the schema alone. `words(n)` gives n uniform 64-bit words; the same words give the same rows.
 
-        A unit has three rows on average, and a column declared constant is constant per unit. `awkward` mixes in what
+        A unit has three rows on average, and a column declared constant is constant per unit. Of other keys a few are
+        common (COMMON_KEYS), so that a query that looks for keys finds some. `awkward` mixes in what
         real tables hold: the bounds and beyond, nan, infinities, NULLs, unknown categories, text among numbers.
         """
         checks.whole(count, "count", least=0, most=10**9)
@@ -479,7 +482,10 @@ def _plain(column: Column, words: NDArray[np.uint64]) -> NDArray[Any]:
     if column.type == "flag":
         return (words & np.uint64(1)).astype(bool)
     if column.type == "key":
-        return (words % np.uint64(max(len(words) // 3, 1))).astype(np.int64) + 1
+        many = (words % np.uint64(max(len(words) // 3, 1))).astype(np.int64) + 1
+        # Half of the rows share a few keys, as names do in real tables: so that some are more than a few people's.
+        few = ((words >> np.uint64(1)) % np.uint64(COMMON_KEYS)).astype(np.int64) + 1
+        return np.where(words >> np.uint64(63), np.minimum(few, many.max(initial=1)), many)
     low, high = column.lower, column.upper
     assert low is not None and high is not None
     if column.type == "real":

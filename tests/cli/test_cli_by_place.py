@@ -25,7 +25,9 @@ def visits(folder: Path, sign: str = ",", name: str = "visits.csv") -> None:
 
 
 def made(folder: Path, *words: str) -> None:
-    ran = sfumato("init", "--source", "visits.csv", "--no-header", "--unit", "patient", "--yes", *words, at=folder)
+    ran = sfumato(
+        "init", "--source", "visits.csv", "--no-header", "--no-trim", "--unit", "patient", "--yes", *words, at=folder
+    )
     assert ran.code == 0, ran.err
 
 
@@ -108,6 +110,7 @@ def test_the_questions_count_the_cells_too(tmp_path: Path) -> None:
     visits(tmp_path)
     terminal = wizard(tmp_path, "--source", "visits.csv", "--no-header", "--epsilon", "3", "--rows", "1")
     answer(terminal, "What are the columns of visits.csv called", ("patient, cost", "3 cells"), "id, patient, cost")
+    answer(terminal, "blanks around the cells", "")
     answer(terminal, "Is that right", "id=out")
     answer(terminal, "Is that right", "")
     answer(terminal, "Whose presence is to be hidden", "")

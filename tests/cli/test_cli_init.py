@@ -150,7 +150,7 @@ def test_an_old_ledger_keeps_what_was_spent(place: Path) -> None:
     [
         ((), "give --source FILE"),
         (("--source", "nowhere.csv"), "there is no file"),
-        (("--source", "visits.txt"), "ends in .csv"),
+        (("--source", "visits.xls"), "ends in .csv"),
         (("--source", "visits.csv", "--unit", "person"), "whom to hide is not clear"),
         (("--source", "visits.csv", "--unit", "patient", "--unit", "ward"), "whom to hide is not clear"),
         (("--source", "visits.csv", "--unit", "patient", "--unit", "visits=ward"), "names two units"),

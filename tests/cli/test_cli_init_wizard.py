@@ -117,7 +117,7 @@ def test_questions_explain_themselves_and_ask_again(place: Path) -> None:
     terminal = wizard(place)
     answer(
         terminal, "Which files", ("?", "paid release runs"), ("nowhere.csv", "give the path"),
-        ("a.txt", "ends in .csv"), "visits.csv",
+        ("a.xls", "ends in .csv"), "visits.csv",
     )  # fmt: skip
     answer(
         terminal, "first line of visits.csv", ("?", "already belongs to somebody"), ("maybe", "neither yes nor"), "y"
@@ -128,8 +128,15 @@ def test_questions_explain_themselves_and_ask_again(place: Path) -> None:
     )  # fmt: skip
     answer(terminal, "Is that right", "")
     answer(
-        terminal, "Whose presence", ("?", "ever contributed"), ("nobody", "has no column"), ("row", "not one person")
+        terminal,
+        "Whose presence",
+        ("?", "ever contributed"),
+        ("nobody", "has no column"),
+        "row",
     )
+    answer(terminal, "patient seems to name a person", ("?", "in several rows"), "")
+    answer(terminal, "Whose presence", "row")
+    answer(terminal, "patient seems to name a person", ("y", "not one person"))
     answer(terminal, "ward: which values", ("?", "appears in answers"), "")
     answer(terminal, "cost: the smallest", ("?", "noise on a sum"), ("9 1", "below upper"), "0 to 100")
     answer(terminal, "age: the smallest", "out")
@@ -189,6 +196,7 @@ def test_a_file_without_names(place: Path) -> None:
     answer(terminal, "first line of visits.csv", "")
     answer(terminal, "names all the same", ("?", "row of data"), "")
     answer(terminal, "called, in their order", "", ("a, b, B", "a name of its own"), "patient, ward, cost, day, age")
+    answer(terminal, "blanks around the cells", ("?", "State-gov is not State-gov"), "")
     answer(terminal, "Is that right", "cost=out, day=out")
     answer(terminal, "Is that right", "")
     answer(terminal, "Whose presence", "")

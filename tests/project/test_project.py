@@ -316,6 +316,11 @@ def test_training(folder: Path) -> None:
             '{path: v.csv, delimiter: ";", quote: "", header: false, encoding: latin-1, "null": NA}',
             Csv("v.csv", delimiter=";", quote="", header=False, encoding="latin-1", null="NA"),
         ),
+        (
+            '{path: v.data, trim: true, decimal: ",", thousands: ".", dates: "%d.%m.%Y"}',
+            Csv("v.data", trim=True, decimal=",", thousands=".", dates=("%d.%m.%Y",)),
+        ),
+        ('{path: v.txt, dates: {day: ["%d.%m.%Y", "%Y"]}}', Csv("v.txt", dates={"day": ("%d.%m.%Y", "%Y")})),
     ],
 )
 def test_sources_are_relative_to_the_file(folder: Path, written: str, made: Any) -> None:

@@ -277,3 +277,20 @@ def test_too_many_levels_are_refused_in_plain_words(text: str) -> None:
     table = Schema({"t": Table({"id": key(), "w": category(["a", "b"])}, unit="id")})
     with pytest.raises(QueryError, match="nested too deeply"):
         sql(text.format("- " * 500), table, unit=Unit("user:id"), epsilon=1, limits=Limits(rows=2))
+
+
+@pytest.mark.parametrize("limits", [{"rows": 8}, {"rows": 8, "keys": 3}, None])
+@pytest.mark.parametrize(
+    ("groups", "many"), [("drug", 3), ("drug, zip", 9), ("ward, drug", 6), ("LEFT(drug, 5)", 3)]
+)  # fmt: skip
+def test_rehearsals_show_groups_that_nobody_knows(limits: Any, groups: str, many: int) -> None:
+    """Made-up rows have a few common keys, and are enough that these pass the threshold."""
+    tables = Schema({"visits": Table({**SMALL.table().columns, "drug": key(), "zip": key()}, unit="patient")})
+    private = Private("d", {name: [] for name in tables.table().columns}, unit=USER, schema=tables)
+    curator = Curator(private, MemoryLedger({"d": Budget(epsilon=1, delta=1e-6)}))
+    for epsilon in (0.1, 1):
+        made = sql(
+            f"SELECT COUNT(*) AS n FROM visits GROUP BY {groups}", private, epsilon=epsilon, delta=1e-7, limits=limits
+        )
+        assert made.rehearsal_rows > 300 and many <= len(curator.rehearse(made).value) < 3 * many
+    assert plan().rehearsal_rows == 300

@@ -5,6 +5,7 @@ awkward cell; by the way of core plans and by the engine."""
 from __future__ import annotations
 
 import datetime as dt
+from dataclasses import fields
 from pathlib import Path
 from typing import Any
 
@@ -41,6 +42,16 @@ def test_every_source_every_type_and_every_encoding_is_tried(tmp_path: Path) -> 
     assert {column.type for column in MEANINGS.values()} == set(TYPES)
     assert IMAGES.columns["tensor"].type == "tensor"
     assert {f"csv {encoding}" for encoding in ENCODINGS} <= set(FORMS)
+
+
+def test_every_option_of_csv_files_is_tried(tmp_path: Path) -> None:
+    """An option that changes how cells are read belongs into a form."""
+    given = [kinds(form)[0].stored([], [], tmp_path) for form in FORMS if form.startswith("csv")]
+    usual = sources.Csv(tmp_path / "law.csv")
+    varied = {
+        each.name for each in fields(usual) if any(vars(one)[each.name] != vars(usual)[each.name] for one in given)
+    }
+    assert varied == {each.name for each in fields(usual)} - {"path", "header", "columns"}
 
 
 def test_every_type_of_arrow_is_tried() -> None:

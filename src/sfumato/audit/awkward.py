@@ -260,6 +260,24 @@ def _of_polars() -> Iterator[Kind]:
         yield Kind(f"polars: {name}", "polars", partial(polars.Series, name, dtype=dtype), ordinary, awkward)
 
 
+_WRITTEN = (
+    (
+        "with commas",
+        ("1.234,5", "12,5", "7", "ab", "31.12.2020", "1.2.20 23:59", "yes", "-1.234.567"),
+        ("1.5", "1.23,4", ".", ",", "1,2,3", "1.234.5", ",5", "5,", "1e5,5", "1,5e5", "1.234,5e400", "--1,5",
+         "infinity", "31.02.2020", "1.2.20", "1.2.0000", "1.2.99999", "epoch", "01.01.2020 24:00", "01.01.20 25:61",
+         "%d.%m.%Y", "9" * 400 + ",5", "1." + "000." * 200 + "000", "\u0661,5", "1,5\u00a0"),
+    ),
+    (
+        "with blanks",
+        (" 1 234.5", "12 ", " 7", " ab ", "January 3 2020", " 12/31/2020 11:59 PM", "20200131", "?"),
+        (" ? ", " ", "\u00a0", "1\u202f234", "1\u00a0234 567", "1  234", "1 23", "1 2345", "- 5", "Jan 3 2020",
+         "Smarch 3 2020", "february 30 2020", "13/31/2020 01:00 PM", "12/31/2020 13:00 PM", "00000000", "99999999",
+         "0x10", "inf", "1 000 e5"),
+    ),
+)  # fmt: skip
+
+
 def _of_text() -> Iterator[Kind]:
     words = ("12", "ab", "2020-01-01 08:00:00", "yes", "é")
     for encoding, odd in (
@@ -277,6 +295,13 @@ def _of_text() -> Iterator[Kind]:
             form = f"csv {encoding}{quote}"
             quotes = ('"'.encode(plain),) if quote else ('"a"'.encode(plain), 'a"b'.encode(plain))
             yield Kind(form, form, list, cells, (*shared, *odd, *quotes))
+            if encoding == "utf-8":
+                for way, ordinary, awkward in _WRITTEN:
+                    yield Kind(
+                        f"{form} {way}", f"{form} {way}", list,
+                        tuple(word.encode() for word in ordinary),
+                        (*shared, *quotes, *(word.encode() for word in awkward)),
+                    )  # fmt: skip
 
 
 def _of_tensors() -> Iterator[Kind]:

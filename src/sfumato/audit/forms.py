@@ -19,6 +19,7 @@ from ..schema import Column, Table, category, date, flag, key, moment, real, ten
 from ..sources import Csv, Examples, columns_of, connect, source
 from ..sources.base import needed
 from ..sources.files import ENCODINGS
+from ..sources.reading import flag_of, with_flags
 from ..units import Unit
 
 MEANINGS: dict[str, Column] = {
@@ -109,15 +110,21 @@ def _values(rows: Rows, name: str) -> list[Any]:
 
 
 def read_by_engine(kind: Kind, data: Any) -> dict[int, tuple[Any, ...]]:
-    """The same, as SQL sees it."""
+    """The same, as SQL sees it; behind the values, which cells cannot be read."""
     exp = needed("sqlglot").exp
+    names = [name for name in kind.table.columns if name != "tensor"]
+    flags = [flag for name in names if (flag := flag_of(kind.table, name)) is not None]
     opened = connect({"data": (kind.table, source(data))}, threads=1)
+    rows: dict[int, tuple[Any, ...]] = {}
     try:
-        names = [exp.column(name, quoted=True) for name in kind.table.columns if name != "tensor"]
-        table = opened.run(exp.select(*names).from_(exp.to_table("data")))
+        for asked, view in ((names, "data"), ([names[0], *flags], with_flags("data"))):
+            columns = [exp.column(name, quoted=True) for name in asked]
+            table = opened.run(exp.select(*columns).from_(exp.to_table(view)))
+            for row in zip(*(column.to_pylist() for column in table.columns), strict=True):
+                rows[row[0]] = rows.get(row[0], ()) + row[1:]
     finally:
         opened.close()
-    return {row[0]: row[1:] for row in zip(*(column.to_pylist() for column in table.columns), strict=True)}
+    return rows
 
 
 def _in_arrow(columns: Mapping[str, Any], folder: Path) -> Any:
@@ -154,17 +161,30 @@ def _by_name(columns: Mapping[str, Any], folder: Path) -> Any:
     return dict(columns)
 
 
-def _in_csv(encoding: str, quote: str) -> Callable[[Mapping[str, Any], Path], Any]:
+def _in_csv(encoding: str, quote: str, **written: Any) -> Callable[[Mapping[str, Any], Path], Any]:
     plain = "utf-16-le" if encoding == "utf-16" else encoding
+    sign = written.get("delimiter", ",")
 
     def write(columns: Mapping[str, Any], folder: Path) -> Any:
-        lines = [",".join(columns).encode(plain)]
-        lines += [",".encode(plain).join(cells) for cells in zip(*columns.values(), strict=True)]
+        lines = [sign.join(columns).encode(plain)]
+        lines += [sign.encode(plain).join(cells) for cells in zip(*columns.values(), strict=True)]
         path = folder / "law.csv"
         path.write_bytes("\n".encode(plain).join([*lines, b""]))
-        return Csv(path, encoding=encoding, quote=quote)
+        return Csv(path, encoding=encoding, quote=quote, **written)
 
     return write
+
+
+WRITTEN: dict[str, dict[str, Any]] = {
+    "with commas": {"delimiter": ";", "decimal": ",", "thousands": ".", "dates": ("%d.%m.%Y", "%d.%m.%y %H:%M")},
+    "with blanks": {
+        "trim": True,
+        "null": "?",
+        "thousands": " ",
+        "dates": {"date": "%B %d %Y", "moment": ["%m/%d/%Y %I:%M %p", "%Y%m%d"]},
+    },
+}
+"""Ways in which people write cells, by words for them: what `Csv` takes for each."""
 
 
 class _Records:
@@ -197,6 +217,11 @@ FORMS: dict[str, Callable[[Mapping[str, Any], Path], Any]] = {
     **{
         f"csv {encoding}{' unquoted' * (not quote)}": _in_csv(encoding, quote)
         for encoding in ENCODINGS
+        for quote in ('"', "")
+    },
+    **{
+        f"csv utf-8{' unquoted' * (not quote)} {words}": _in_csv("utf-8", quote, **written)
+        for words, written in WRITTEN.items()
         for quote in ('"', "")
     },
 }

@@ -22,9 +22,9 @@ from numpy.typing import NDArray
 from .. import checks, exact
 from ..checks import Exact
 from ..laws import Integers, Law
-from ..plan import Plan, Run
+from ..plan import Plan, Run, rehearsed_above
 from ..rows import Rows
-from ..schema import Column, key
+from ..schema import COMMON_KEYS, Column, key
 from ..units import Unit
 
 Label = int | float | str
@@ -65,6 +65,13 @@ class Keys(Plan[Selected]):
     @property
     def columns(self) -> dict[str, Column]:
         return {self.column: key()}
+
+    @property
+    def rehearsal_rows(self) -> int:
+        """Enough that the common keys of made-up rows pass. About: where the threshold lies exactly, the noise says."""
+        brought = self.per_unit * self.unit.group
+        about = brought * (1 + math.log(brought / float(self.delta)) / float(self.epsilon))
+        return rehearsed_above(about, 2 * COMMON_KEYS)
 
     @property
     def sides(self) -> int:

@@ -14,9 +14,10 @@ from ..accounting import gdp
 from ..checks import Exact
 from ..errors import ArgumentError
 from ..laws import SCALES, Integers, RoundedGaussian, RoundedLaplace
-from ..plan import Run
+from ..plan import Run, rehearsed_above
 from ..record import record
 from ..rows import Rows
+from ..schema import COMMON_KEYS
 from .keys import Keys, Label, Selected, blocks, least_threshold
 
 _FINE = 20  # the weight of a unit's only key is 2^20 steps
@@ -95,6 +96,10 @@ class WeightedKeys(Keys):
     def threshold(self) -> float:
         """A noisy weight must reach it."""
         return float(self.threshold_steps * 2.0**-_FINE)
+
+    @property
+    def rehearsal_rows(self) -> int:
+        return rehearsed_above(self.threshold, 2 * COMMON_KEYS)
 
     @property
     def _count_scale(self) -> Fraction:

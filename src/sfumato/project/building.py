@@ -24,7 +24,7 @@ from .fields import said
 from .form import AUTO, EngineForm, PrivacyForm, ProjectForm, SourceForm, SpendForm, TableForm
 from .privacy import Privacy, Wrong
 
-_KINDS = (".csv", ".tsv", ".parquet", ".duckdb")
+_KINDS = (".csv", ".tsv", ".data", ".txt", ".parquet", ".duckdb")
 _SIZES = {"": 0, "K": 10, "M": 20, "G": 30, "T": 40}
 _INEXACT = "without exact noise the answers' lowest digits tell what the data holds, so there is no such mode"
 

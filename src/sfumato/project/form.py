@@ -26,6 +26,17 @@ def _or_auto(value: Any) -> Any:
     return AUTO if value == AUTO else exact(value)
 
 
+def _dates(value: Any) -> Any:
+    """A form, a list of forms, or one of these for each column."""
+    if isinstance(value, dict):
+        return {text(name): _dates(each) for name, each in value.items()}
+    return [text(each) for each in value] if isinstance(value, list) else text(value)
+
+
+_LISTED = {"anyOf": [{"type": "string"}, {"type": "array", "items": {"type": "string"}}]}
+_DATES = {"anyOf": [*_LISTED["anyOf"], {"type": "object", "additionalProperties": _LISTED}]}
+
+
 class UnitForm(Form):
     """Whose presence is hidden."""
 
@@ -43,7 +54,7 @@ class SourceForm(Form):
 
     short: ClassVar[str] = "path"
 
-    path: Text = Field(description="a .csv, .tsv, .parquet or .duckdb file, relative to sfumato.yaml")
+    path: Text = Field(description="a .csv, .tsv, .data, .txt, .parquet or .duckdb file, relative to sfumato.yaml")
     table: Text | None = Field(None, description="the table in a .duckdb file; by default called as here")
     delimiter: Text | None = Field(None, description="between the cells of a CSV row")
     quote: Text | None = Field(None, description='around CSV cells that hold delimiters; "" for none')
@@ -55,6 +66,13 @@ class SourceForm(Form):
         None, description="of a CSV file"
     )
     null: Text | None = Field(None, description="the text of a NULL in a CSV file")
+    trim: Truth = Field(None, description="blanks around the cells of a CSV file are left away")
+    decimal: Text | None = Field(None, description='the decimal sign of numbers in a CSV file: "." or ","')
+    thousands: Text | None = Field(None, description="the sign between thousands in a CSV file, where there is one")
+    dates: Annotated[Any, BeforeValidator(_dates), WithJsonSchema(_DATES)] = Field(
+        None,
+        description='how dates are written in a CSV file, such as "%d.%m.%Y": a form, a list of them, or by column',
+    )
 
 
 class TableForm(Form):

@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any
 from .. import checks
 from ..errors import PlanError, install_line
 from ..owners import other_names
-from ..query import Limits, Sql, sql
+from ..query import Limits, Sql, sql, unreadable
 from ..query.comments import options_in
 from .accounts import Accounts, open_accounts
 from .alone import LOCK, WAIT, alone
@@ -123,6 +123,18 @@ class Project:
             if not isinstance(own, Limits):
                 given["limits"] = {**self._usual_limits(set(written.get("limits", ()))), **own}
         return sql(text, self.private, **given)
+
+    def unreadable(self, table: str | None = None, *, epsilon: Any = None) -> Sql:
+        """The plan that counts the cells of a table that cannot be read. By default it takes a fifth of what a release
+        takes, and no delta; where the file has no limits, a unit counts for one row, which is enough for a share."""
+        if epsilon is None:
+            if self.privacy.target_epsilon is None:
+                cause = "neither the command nor the file says how much to spend"
+                raise self.text.wrong(
+                    ("privacy",), cause, "give an epsilon, or the file privacy: {target_epsilon: 0.5}"
+                )
+            epsilon = self.privacy.target_epsilon / 5
+        return unreadable(self.private, table, epsilon=epsilon, limits=self.limits or Limits(rows=1))
 
     def _usual_limits(self, but: set[str]) -> dict[str, Any]:
         return {

@@ -2,6 +2,7 @@
 
 from .ask import sql
 from .limits import Limits
+from .odd_cells import unreadable
 from .plan import Sql
 
-__all__ = ["Limits", "Sql", "sql"]
+__all__ = ["Limits", "Sql", "sql", "unreadable"]

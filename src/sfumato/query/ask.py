@@ -60,7 +60,7 @@ def sql(
 
     All of it can also stand in a comment of the query: -- sfumato: epsilon=1, delta=1e-6, rows=10
     """
-    schema, protects = _data(data, unit)
+    schema, protects = schema_and_unit(data, unit)
     given: dict[str, Any] = {
         "epsilon": epsilon, "delta": delta, "rho": rho, "accuracy": accuracy, "group_rows": group_rows, "keys": keys,
         "bounds": bounds, "limits": limits, "shares": shares, "advice": advice, "floor": floor,
@@ -97,7 +97,8 @@ def _named(kind: type[T], given: Mapping[str, Any], argument: str) -> T:
     return kind(**given)
 
 
-def _data(data: Any, unit: Unit | None) -> tuple[Schema, Unit]:
+def schema_and_unit(data: Any, unit: Unit | None) -> tuple[Schema, Unit]:
+    """What a query is made for: the schema of the data, and whose presence is hidden."""
     schema = data if isinstance(data, Schema) else getattr(data, "schema", None)
     if not isinstance(schema, Schema):
         raise checks.refuse("data", type(data).__name__, "a Private, or a Schema")

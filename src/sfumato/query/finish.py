@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from sqlglot import exp
 
+from . import cell_words
 from .advice import Advice
 from .aggregates import Binned, Ranked, Statistic
 from .cuts import COUNTED
@@ -205,7 +206,7 @@ def notes(plan: Sql, design: Design, advice: Advice | None, raw: Mapping[str, An
         lines.append("rows without a group (NULL) are left out")
     if any(isinstance(each, Ranked) and each.end for each in plan.front.aggregates.values()):
         lines.append("MIN and MAX are read where ranks stand out from the noise: a little inside")
-    return lines
+    return lines + cell_words.note(plan)
 
 
 _UNKNOWN = (

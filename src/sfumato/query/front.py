@@ -16,6 +16,7 @@ from sqlglot.errors import SqlglotError
 from ..schema import Schema
 from ..units import Unit
 from .aggregates import VOTES, Aggregate, Interval, Ranked, Statistic
+from .expressions.functions.cells import asked
 from .keys import Key, keys_of, within
 from .kinds import Kind, Typed
 from .outermost import Outermost, take_apart
@@ -121,7 +122,7 @@ def front(
     """Read a query. What cannot be answered privately is refused, with the clause underlined."""
     tree = parsed(text)
     try:
-        query, tables = with_ctes(tree, base_tables(schema, unit), unit)
+        query, tables = with_ctes(tree, base_tables(schema, unit, asked(tree)), unit)
         if not isinstance(query, exp.Select):
             raise QueryError(
                 "Only a SELECT with aggregates is answered.",

@@ -6,15 +6,16 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
 from fractions import Fraction
 from functools import cached_property
+from math import prod
 from typing import TYPE_CHECKING, Any
 
 from .. import checks, events
 from ..checks import Exact
 from ..errors import ArgumentError, PlanError
 from ..owners import other_names
-from ..plan import Plan, Run
+from ..plan import Plan, Run, rehearsed_above
 from ..record import record
-from ..schema import Column, Named, Schema, Table
+from ..schema import COMMON_KEYS, Column, Named, Schema, Table
 from ..units import Unit
 from . import explain, finish, ranks, running
 from .advice import ADVICE, Layout, advised
@@ -170,6 +171,15 @@ class Sql(Plan[dict[str, Any]]):
         reach |= self.front.reaches(limits.reach)
         reach |= reaches or {}
         return Design(self.questions, self.blur, limits, reach, shares, self.front.selects, self.front.units)
+
+    @property
+    def rehearsal_rows(self) -> int:
+        design = self.fixed or self.design(Limits(keys=COMMON_KEYS))
+        if not design.selects or design.votes is None:
+            return super().rehearsal_rows
+        least = design.threshold * 2.0**-design.votes.coordinate.bits
+        known = (len(key.values) if key.values is not None else 2 * COMMON_KEYS for key in self.front.keys)
+        return rehearsed_above(least, prod(known))
 
     @property
     def columns(self) -> dict[str, Column]:

@@ -30,6 +30,11 @@ class Relation:
     single: bool = False
 
 
+def visible(relation: Relation) -> list[str]:
+    """The columns that a user sees; flags of unreadable cells are for one function alone."""
+    return [name for name in relation.columns if not name.startswith("_")]
+
+
 @dataclass(frozen=True)
 class Scope:
     """What a name means at one place of the query: the columns of each relation in FROM, by alias."""
@@ -52,7 +57,7 @@ class Scope:
         if not found and not table and name in self.aliases:
             return self.aliases[name]
         if not found:
-            known = ", ".join(dict.fromkeys(each for relation in self.sources.values() for each in relation.columns))
+            known = ", ".join(dict.fromkeys(each for relation in self.sources.values() for each in visible(relation)))
             raise QueryError(f"There is no column {name!r} here.", f"use one of: {known}", node)
         if len(found) > 1:
             first = found[0][0]

@@ -25,7 +25,8 @@ CLOSED = {
 
 class Connection(Protocol):
     """An opened source, alive for one release. Every table holds exactly the columns of the schema, already read to
-    their declared meaning; nothing else can be reached through it."""
+    their declared meaning; nothing else can be reached through it, but for flags of cells that cannot be read, which
+    stand beside them under another name of the table (`reading.with_flags`, `reading.flag_of`)."""
 
     dialect: str
     """The name that sqlglot has for the engine's SQL."""

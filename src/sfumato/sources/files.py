@@ -5,7 +5,7 @@ from __future__ import annotations
 import codecs
 import contextlib
 import csv
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from functools import lru_cache
 from pathlib import Path
@@ -17,6 +17,7 @@ from ..schema import Table, TensorColumn
 from ..tensors import arrow_misfit
 from .base import CLOSED, Source, literal, needed, no_arrays
 from .catalogue import attach, stored
+from .spelling import PYTHON_BLANKS, Dates, check_signs, forms_for, forms_of, plain_text, trimmed
 
 ENCODINGS = ("utf-8", "latin-1", "utf-16")
 _WILD = "*?["
@@ -32,6 +33,13 @@ class Csv(Source):
     columns    without a header: the names of all columns of the file, in their order, also of those that the schema
                leaves out. Without this the file holds the schema's columns, in its order, and no other
     null       the text of a NULL
+    trim       blanks around cells, and around the names of a header, are left away: "39, State-gov, 77516"
+    decimal    the decimal sign of numbers: "." or ","
+    thousands  the sign between thousands, such as "." in 1.234,50; "" for none. " " stands for wide blanks, too
+    dates      how dates and moments are written, in the signs of strptime ("%d.%m.%Y"): one form or a list, of which
+               the first that fits counts, or forms by column. Without it, as in ISO 8601: 2026-01-31
+
+    What is not written as these say cannot be read, and is NULL: `query.unreadable` counts such cells privately.
 
     The first row has as many cells as there are names, or nothing is read: one place off, a column would be taken for
     its neighbour, and a visit for a patient.
@@ -49,6 +57,10 @@ class Csv(Source):
     encoding: str = "utf-8"
     null: str = ""
     columns: tuple[str, ...] = ()
+    trim: bool = False
+    decimal: str = "."
+    thousands: str = ""
+    dates: Dates = ()
 
     def __post_init__(self) -> None:
         object.__setattr__(self, "path", str(checks.path(self.path, "path")))
@@ -66,6 +78,9 @@ class Csv(Source):
         object.__setattr__(self, "columns", _names(self.columns))
         if self.columns and self.header:
             raise checks.refuse("columns", self.columns, "none where the file has a header, which names them")
+        checks.flag(self.trim, "trim")
+        check_signs(self.decimal, self.thousands)
+        object.__setattr__(self, "dates", forms_of(self.dates))
 
     def file(self) -> str:
         return _file(self.path)
@@ -84,6 +99,13 @@ class Csv(Source):
                 f"the columns of {Path(self.path).name!r} have no {lacking[0]!r}, which the schema of table "
                 f"{table.name!r} names: give all columns of the file in their order, under the schema's names"
             )
+        for name in self.dates if isinstance(self.dates, Mapping) else ():
+            if name not in table.columns or table.columns[name].type not in ("date", "moment"):
+                dated = [each for each, column in table.columns.items() if column.type in ("date", "moment")]
+                fix = f"name one of {', '.join(map(repr, dated))}" if dated else "it has none, so leave dates out"
+                raise PlanError(
+                    f"dates names {name!r}, which is no column of dates or moments in table {table.name!r}: {fix}"
+                )
 
     def compare(self, table: Table) -> None:
         """Refuse a file that is there and whose first row does not fit, before anything is paid."""
@@ -125,8 +147,9 @@ class Csv(Source):
             Path(self.path).open(encoding=encoding, errors="replace", newline="") as lines,
         ):
             quoting: dict[str, Any] = {"quotechar": self.quote} if self.quote else {"quoting": csv.QUOTE_NONE}
-            rows = csv.reader(lines, delimiter=self.delimiter, **quoting)
-            return next((row for row in rows if row or self.header), None)
+            rows = csv.reader(lines, delimiter=self.delimiter, skipinitialspace=self.trim, **quoting)
+            row = next((row for row in rows if row or self.header), None)
+            return [cell.strip(PYTHON_BLANKS) for cell in row] if row is not None and self.trim else row
         what = "header" if self.header else "first row"
         raise PlanError(f"the {what} of {Path(self.path).name!r} cannot be read as {self.encoding} CSV")
 
@@ -141,6 +164,22 @@ class Csv(Source):
             f"compression = 'none', ignore_errors = true, null_padding = true, strict_mode = false, "
             f"parallel = {str(not self.quote).lower()})"
         )
+
+    @property
+    def plain(self) -> bool:
+        """Are cells written as `reading` reads them?"""
+        return not (self.trim or self.thousands or self.dates) and self.decimal == "."
+
+    def plain_cell(self, table: Table, column: str, cell: str) -> str:
+        """SQL for the text of a cell as `reading` reads it."""
+        forms = forms_for(self.dates, column)
+        return plain_text(
+            table.columns[column], self.text(cell), decimal=self.decimal, thousands=self.thousands, dates=forms
+        )
+
+    def text(self, cell: str) -> str:
+        """SQL for what stands in a cell; NULL where that is nothing."""
+        return f"NULLIF({trimmed(cell)}, {literal(self.null)})" if self.trim else cell
 
 
 @dataclass(frozen=True)

@@ -9,7 +9,7 @@ decides, never its cells.
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
@@ -19,10 +19,11 @@ from .. import checks, tensors
 from ..cells import Raw, by_maker, plain_arrow, raw_column
 from ..errors import DataError, PlanError
 from ..rows import Rows
-from ..schema import Column, Table
+from ..schema import DROP, Column, Table, key
 from ..units import Unit
 from .base import Source, needed
 from .examples import check_shapes
+from .spelling import PYTHON_BLANKS
 
 _MAKERS = {"pyarrow": ("Table", "RecordBatch"), "pandas": ("DataFrame",), "polars": ("DataFrame",)}
 _PLAIN = "biuf"  # numpy kinds that the engine takes as they are
@@ -65,19 +66,21 @@ class Frame(Source):
             if any(type(self.columns[name]).__module__.startswith("polars") for name in table.columns):
                 needed("pyarrow")  # through which polars hands its cells over
 
-    def arrow(self, table: Table, names: list[str]) -> Any:
-        """The schema's columns under these names, as an Arrow table that the engine can read to the end."""
+    def arrow(self, table: Table, names: list[str], there: list[str] | None = None) -> Any:
+        """The schema's columns under these names, as an Arrow table that the engine can read to the end. With names for
+        it, also whether there is a cell, of columns that are read on the way."""
         arrow = needed("pyarrow")
-        columns = [_column(column, self.columns[name]) for name, column in table.columns.items()]
-        if len({len(each) for each in columns}) > 1:
+        columns: dict[str, Any] = {}
+        for place, (name, column) in enumerate(table.columns.items()):
+            given = tensors.plain(self.columns[name])
+            plain = _plain(column, given)
+            if plain is None and there is not None:
+                columns[there[place]] = _there(given)
+                column = replace(column, nulls=DROP)  # what stands in for NULLs is put in later
+            columns[names[place]] = _cleaned(column, given) if plain is None else plain
+        if len({len(each) for each in columns.values()}) > 1:
             raise DataError
-        return arrow.Table.from_arrays(columns, names=names)
-
-
-def _column(column: Column, given: Any) -> Any:
-    given = tensors.plain(given)
-    plain = _plain(column, given)
-    return _cleaned(column, given) if plain is None else plain
+        return arrow.Table.from_arrays(list(columns.values()), names=list(columns))
 
 
 def _plain(column: Column, raw: Any) -> Any:
@@ -142,6 +145,13 @@ def _decoded(cell: bytes) -> str | None:
         return cell.decode()
     except UnicodeDecodeError:
         return None
+
+
+def _there(given: Any) -> Any:
+    """Whether there is a cell: a key reads any, but for NULLs of all makers, and text that is not blank."""
+    cells = _cleaned(key(), given)
+    compute = needed("pyarrow.compute")
+    return compute.fill_null(compute.not_equal(compute.utf8_trim(cells, PYTHON_BLANKS), ""), False)
 
 
 def _cleaned(column: Column, given: Any) -> Any:

@@ -13,8 +13,8 @@ from .files import Csv, DuckDBTable, Parquet
 from .frames import Frame, is_frame
 
 _ALLOWED = (
-    "a path that ends in .csv, .tsv, .parquet or .duckdb, an Arrow table, a pandas or polars frame, columns by name, "
-    "or a map-style data set"
+    "a path that ends in .csv, .tsv, .data, .txt, .parquet or .duckdb, an Arrow table, a pandas or polars frame, "
+    "columns by name, or a map-style data set"
 )
 
 
@@ -24,7 +24,7 @@ def source(given: Any) -> Source:
         return given
     if isinstance(given, str | Path):
         suffix = Path(given).suffix.lower()
-        if suffix == ".csv":
+        if suffix in (".csv", ".data", ".txt"):
             return Csv(given)
         if suffix == ".tsv":
             return Csv(given, delimiter="\t")

@@ -13,13 +13,14 @@ from __future__ import annotations
 import math
 import re
 from collections.abc import Iterable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from .. import times
 from ..errors import PlanError
 from ..rows import NO, YES
-from ..schema import INT64, Column
+from ..schema import DROP, INT64, Column, Table, TensorColumn
 from .base import literal
+from .spelling import trimmed
 
 _SAFE = 2**53
 _RANGES = {
@@ -41,7 +42,6 @@ _SPANS = {
     **_CLOCKS,
 }
 _NESTED = ("STRUCT", "MAP", "UNION", "LIST")
-_BLANKS = "' ' || chr(9) || chr(10) || chr(11) || chr(12) || chr(13)"
 
 
 @dataclass(frozen=True)
@@ -82,6 +82,26 @@ def reading(column: Column, raw: str, physical: str, x: str) -> Reading:
     if column.type == "flag" or type(column.categories[0]) is bool:
         return _flag(column, cell)
     return _category(column, cell)
+
+
+def unreadable(column: Column, physical: str, x: str, held: str) -> str:
+    """Is a cell there that cannot be read as the schema says, whatever the schema puts in place of NULLs? Over the cell
+    `x` and over `held`, which says that there is one."""
+    return f"({held} AND ({reading(replace(column, nulls=DROP), 'NULL', physical, x).value}) IS NULL)"
+
+
+def with_flags(table: str) -> str:
+    """What the view of a table is called that has flags beside the columns."""
+    return f"_flagged_{table}"
+
+
+def flag_of(table: Table, column: str) -> str | None:
+    """What the flag of a column's unreadable cells is called in that view; None where there is none: a key is
+    read whatever it holds, and rows of nobody are left out."""
+    name = f"_unreadable {column}"
+    if table.columns[column].type == "key" or column == table.unit or isinstance(table.columns[column], TensorColumn):
+        return None
+    return None if any(each.lower() == name.lower() for each in table.columns) else name
 
 
 def enumeration(x: str) -> str:
@@ -204,7 +224,7 @@ def _flag(column: Column, cell: _Cell) -> Reading:
     if cell.kind == "flag":
         cases = {True: x, False: f"NOT {x}"}
     elif cell.kind == "text":
-        sql = f"lower(trim({cell.sql}, {_BLANKS}))"
+        sql = f"lower({trimmed(cell.sql)})"
         cases = {True: _one_of(x, YES), False: _one_of(x, NO)}
     whens = " ".join(f"WHEN {cases[each]} THEN {str(each).upper()}" for each in known)
     return Reading(sql, f"CASE {whens} ELSE {other} END", "BOOLEAN")

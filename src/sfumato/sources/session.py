@@ -10,7 +10,7 @@ from dataclasses import replace
 from functools import partial
 from pathlib import Path
 from types import MappingProxyType
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 from .. import checks
 from ..errors import DataError, PlanError, SfumatoError, guarded
@@ -20,13 +20,16 @@ from .catalogue import attach
 from .examples import Examples
 from .files import Csv, DuckDBTable, Parquet
 from .frames import Frame
-from .reading import enumeration, reading
+from .reading import enumeration, flag_of, reading, unreadable, with_flags
 from .rewriting import in_utf_8, without_odd_cells
+from .spelling import there
 from .spill import Spill
 from .statements import checked
 
 if TYPE_CHECKING:
     import sqlglot
+
+_OURS = ("_frame_", "_file_", with_flags(""))
 
 
 def connect(
@@ -49,7 +52,7 @@ def connect(
     """
     settings = engine_settings(threads=threads, memory=memory, temp=temp, seconds=seconds)
     _no_twins(tables, "tables")
-    if taken := [name for name in tables if name.lower().startswith(("_frame_", "_file_"))]:
+    if taken := [name for name in tables if name.lower().startswith(_OURS)]:
         raise PlanError(f"the session keeps names such as {taken[0]!r} to itself: call the table something else")
     for table, _ in tables.values():
         _no_twins(table.columns, f"columns of table {table.name!r}")
@@ -116,6 +119,8 @@ class Session:
             self._do("SET TimeZone = 'UTC'; SET preserve_insertion_order = false")
             self._do("SET enable_progress_bar = false")  # in a notebook it is on, and counts rows and joins as they go
             self._raw = _Raw(self._engine, tables, spill.path)
+            self._given = tables
+            self._flagged: set[str] = set()
             types = {
                 name: self._view(name, number, table, *self._raw.table(name))
                 for number, (name, (table, _)) in enumerate(tables.items())
@@ -130,12 +135,19 @@ class Session:
         self._engine.execute(text)
 
     def _view(
-        self, name: str, number: int, table: Table, scan: str, columns: Mapping[str, tuple[str, str]]
+        self,
+        name: str,
+        number: int,
+        table: Table,
+        scan: str,
+        columns: Mapping[str, Held],
+        *,
+        flagged: bool = False,
     ) -> Mapping[str, str]:
         """Cells first, values second: an expression that names its cell three times would compute it three times."""
         cells, values, types = [], [], {}
         for place, (column, meaning) in enumerate(table.columns.items()):
-            raw, physical = columns[column]
+            raw, physical, there = columns[column]
             x = f"x_{number}_{place}"
             read = reading(meaning, quoted(raw), physical, x)
             if read.known:
@@ -143,6 +155,10 @@ class Session:
             cells.append(f"{read.cell} AS {x}")
             values.append(f"{read.value} AS {quoted(column)}")
             types[column] = read.type
+            if flagged and (flag := flag_of(table, column)) is not None:
+                held = f"held_{number}_{place}"
+                cells.append(f"{there} AS {held}")
+                values.append(f"{unreadable(meaning, physical, x, held)} AS {quoted(flag)}")
         inner = f"SELECT {', '.join(cells)} FROM {scan}"
         view = f"SELECT {', '.join(values)} FROM ({inner})"
         if name in self._only:
@@ -151,14 +167,23 @@ class Session:
                 allowed = [each.lower() for each in allowed]
             listed = ", ".join(map(literal, allowed))
             view = f"SELECT * FROM ({view}) WHERE CAST({quoted(column)} AS VARCHAR) IN ({listed})"
-        self._do(f"CREATE OR REPLACE TEMP VIEW {quoted(name)} AS {view}")
+        self._do(f"CREATE OR REPLACE TEMP VIEW {quoted(with_flags(name) if flagged else name)} AS {view}")
         return MappingProxyType(types)
+
+    def _flag(self, tree: sqlglot.exp.Query) -> None:
+        """Make the views with flags that a statement asks for; others cost nothing."""
+        asked = {each.name.lower() for each in tree.find_all(needed("sqlglot").exp.Table)}
+        for number, (name, (table, _)) in enumerate(self._given.items()):
+            if with_flags(name).lower() in asked and name not in self._flagged:
+                self._view(name, number, table, *self._raw.table(name, flagged=True), flagged=True)
+                self._flagged.add(name)
 
     def run(self, tree: sqlglot.exp.Query) -> Any:
         """Run one SELECT over the session's tables. Whatever goes wrong while it runs is a DataError: the engine's own
         words may hold cells. A statement that does not fit the tables' types is refused before it runs."""
-        text = checked(tree, self.tables, self.dialect)
+        text = checked(tree, [*self.tables, *map(with_flags, self.tables)], self.dialect)
         with self._lock:
+            self._flag(tree)
             bound = self._bound(text)
             return guarded(lambda: self._read_to_the_end(text, bound))
 
@@ -172,7 +197,8 @@ class Session:
             if not (anew := self._raw.rewritten()):
                 raise
         for number, name, table in anew:
-            self._view(name, number, table, *self._raw.table(name))
+            for flagged in (False, True)[: 1 + (name in self._flagged)]:
+                self._view(name, number, table, *self._raw.table(name, flagged=flagged), flagged=flagged)
         return self._timed(self._bound(text))
 
     def _bound(self, text: str) -> Any:
@@ -211,6 +237,18 @@ class Session:
 
     def __repr__(self) -> str:
         return f"<Session over {', '.join(map(repr, self.tables))}>"
+
+
+class Held(NamedTuple):
+    """A column as its source holds it: its name and engine type, and SQL for whether there is a cell at all."""
+
+    name: str
+    type: str
+    there: str
+
+
+def _held(name: str, type_: str) -> Held:
+    return Held(name, type_, there(quoted(name), type_))
 
 
 class _Raw:
@@ -255,13 +293,14 @@ class _Raw:
         self._attached[file] = f"_file_{len(self._attached)}"
         attach(self._engine, file, self._attached[file], name)
 
-    def table(self, name: str) -> tuple[str, Mapping[str, tuple[str, str]]]:
-        """What to select from, and for every column of the schema its name and engine type there."""
+    def table(self, name: str, *, flagged: bool = False) -> tuple[str, Mapping[str, Held]]:
+        """What to select from, and how every column of the schema is held there; `flagged` where it matters which cells
+        cannot be read."""
         table, source = self._tables[name]
         if isinstance(source, Csv):
             return self._csv(name, table, source)
         if isinstance(source, Frame):
-            return self._frame(name, table, source)
+            return self._frame(name, table, source, flagged)
         if isinstance(source, DuckDBTable):
             scan = source.scan(self._engine, self._attached[source.file()], name, table)
             broken = f"the DuckDB file of table {name!r} cannot be read"
@@ -275,19 +314,30 @@ class _Raw:
             raise PlanError(f"the files of table {name!r} do not have the same types in the schema's columns")
         return Parquet.scan(files), each[0]
 
-    def _csv(self, name: str, table: Table, source: Csv) -> tuple[str, Mapping[str, tuple[str, str]]]:
+    def _csv(self, name: str, table: Table, source: Csv) -> tuple[str, Mapping[str, Held]]:
         count, places = source.places(table)
         cells = [f"c{place}" for place in range(count)]
         [file] = self._files[name]
-        return source.scan(cells, file), {column: (cells[place], "VARCHAR") for column, place in places.items()}
+        scan = source.scan(cells, file)
+        if source.plain:
+            return scan, {column: _held(cells[place], "VARCHAR") for column, place in places.items()}
+        shown = (
+            f"{source.plain_cell(table, column, cells[place])} AS p{place}, {source.text(cells[place])} AS t{place}"
+            for column, place in places.items()
+        )
+        held = {column: Held(f"p{place}", "VARCHAR", there(f"t{place}", "VARCHAR")) for column, place in places.items()}
+        return f"(SELECT {', '.join(shown)} FROM {scan})", held
 
-    def _frame(self, name: str, table: Table, source: Frame) -> tuple[str, Mapping[str, tuple[str, str]]]:
-        cells = [f"c{place}" for place in range(len(table.columns))]
-        scan = f"_frame_{list(self._tables).index(name)}"
+    def _frame(self, name: str, table: Table, source: Frame, flagged: bool) -> tuple[str, Mapping[str, Held]]:
+        cells, flags = ([f"{sign}{place}" for place in range(len(table.columns))] for sign in ("c", "t"))
+        scan = f"_frame_{list(self._tables).index(name)}{'_flagged' * flagged}"
         source.check(table)
-        self._engine.register(scan, guarded(lambda: source.arrow(table, cells)))
+        self._engine.register(scan, guarded(lambda: source.arrow(table, cells, flags if flagged else None)))
         types = self._described(scan, f"the data of table {name!r} cannot be read")
-        return scan, {column: (cell, types[cell]) for column, cell in zip(table.columns, cells, strict=True)}
+        return scan, {
+            column: Held(cell, types[cell], flag if flag in types else there(quoted(cell), types[cell]))
+            for column, cell, flag in zip(table.columns, cells, flags, strict=True)
+        }
 
     def _described(self, scan: str, failure: str) -> dict[str, str]:
         with contextlib.suppress(Exception):
@@ -295,11 +345,11 @@ class _Raw:
         raise PlanError(failure)  # outside of the block, so that the engine's error is not its context
 
     @staticmethod
-    def _known(table: Table, types: Mapping[str, str]) -> dict[str, tuple[str, str]]:
+    def _known(table: Table, types: Mapping[str, str]) -> dict[str, Held]:
         for column in table.columns:
             if column not in types:
                 raise PlanError(f"the data of table {table.name!r} has no column {column!r}, which the schema names")
-        return {column: (column, types[column]) for column in table.columns}
+        return {column: _held(column, types[column]) for column in table.columns}
 
 
 def _no_twins(names: Mapping[str, Any], what: str) -> None:

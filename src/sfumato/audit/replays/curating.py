@@ -61,7 +61,7 @@ class TapedCurator(Curator):
         super().__init__(private, ledger, bits=bits)
         self._tape, self._together = tape, bits
 
-    def rehearse(self, plan: Plan[Any], *, rows: int = 300) -> Release:
+    def rehearse(self, plan: Plan[Any], *, rows: int | None = None) -> Release:
         self._check(plan)
         call = self._begin(plan, "rehearsal of ", rows=rows)
         call.event = None if call.twin is None else call.twin.event

@@ -47,6 +47,27 @@ def init(
             "--header/--no-header", help="Does the first line of CSV files name the columns?", show_default=False
         ),
     ] = None,
+    trim: Annotated[
+        bool | None,
+        typer.Option("--trim/--no-trim", help="Leave blanks around the cells of CSV files away?", show_default=False),
+    ] = None,
+    decimal: Annotated[
+        str | None,
+        typer.Option(metavar="SIGN", help="The decimal sign of numbers in CSV files: . or ,", show_default=False),
+    ] = None,
+    thousands: Annotated[
+        str | None, typer.Option(metavar="SIGN", help="The sign between thousands in them.", show_default=False)
+    ] = None,
+    dates: Annotated[
+        str | None,
+        typer.Option(
+            metavar="FORM", help="The last day of 2026 as they write it: 31.12.2026, or %d.%m.%Y.", show_default=False
+        ),
+    ] = None,
+    null: Annotated[
+        str | None,
+        typer.Option(metavar="TEXT", help="What stands in them where a cell is missing: NA, ?", show_default=False),
+    ] = None,
     name: Annotated[
         str | None, typer.Option(metavar="NAME", help="Of the project. Default: the folder's.", show_default=False)
     ] = None,
@@ -79,7 +100,8 @@ def init(
 
         flags = Flags(
             sources=tuple(source or ()), units=tuple(unit or ()), columns=tuple(column or ()),
-            public=tuple(public or ()), header=header, name=name, epsilon=epsilon, delta=delta, rows=rows,
+            public=tuple(public or ()), header=header, trim=trim, decimal=decimal, thousands=thousands, dates=dates,
+            null=null, name=name, epsilon=epsilon, delta=delta, rows=rows,
         )  # fmt: skip
         return begin(folder, flags, example=example, asking=not (yes or json))
 

@@ -33,12 +33,44 @@ from ..options import (
 from ..telling import Outcome, tell
 
 
-def describe(project: Folder = HERE, json: Json = False, debug: Debug = False) -> None:
-    """What the project holds, whom it hides, and what is left to spend. Reads no data."""
+def describe(
+    check: Annotated[
+        bool,
+        typer.Option(
+            "--check", help="Count cells that cannot be read, and so count as missing: a release, with a price."
+        ),
+    ] = False,
+    dry_run: Annotated[bool, typer.Option("--dry-run", help="With --check: only say what it would cost.")] = False,
+    table: Annotated[
+        str | None,
+        typer.Option(metavar="NAME", help="With --check: this table. Default: all private ones.", show_default=False),
+    ] = None,
+    epsilon: Annotated[
+        str | None,
+        typer.Option(
+            metavar="NUMBER",
+            help="With --check: the epsilon to spend on a table. Default: a fifth of a release's.",
+            show_default=False,
+        ),
+    ] = None,
+    account: Account = None,
+    project: Folder = HERE,
+    json: Json = False,
+    debug: Debug = False,
+) -> None:
+    """What the project holds, whom it hides, and what is left to spend. Reads no data, unless --check is paid for."""
 
     def work() -> Outcome:
+        if check:
+            from ..work.checking_cells import checked
+
+            return checked(project, table=table, epsilon=epsilon, account=account, dry_run=dry_run)
+        from ..problems import CommandError
         from ..work.describing import described
 
+        if dry_run or table is not None or epsilon is not None or account is not None:
+            given = "--dry-run" if dry_run else "--table" if table else "--epsilon" if epsilon else "--account"
+            raise CommandError(f"{given} goes with --check", "a description alone costs nothing", f"leave {given} out")
         return described(project)
 
     tell(work, json=json, debug=debug)
@@ -135,7 +167,14 @@ def query(
 def rehearse(
     sql: Query = None,
     file: File = None,
-    rows: Annotated[int, typer.Option(metavar="NUMBER", help="How many rows to make up for each private table.")] = 300,
+    rows: Annotated[
+        int | None,
+        typer.Option(
+            metavar="NUMBER",
+            help="How many rows to make up for each private table. Default: 300, or as many as groups need to show.",
+            show_default=False,
+        ),
+    ] = None,
     epsilon: Epsilon = None,
     delta: Delta = None,
     rho: Rho = None,

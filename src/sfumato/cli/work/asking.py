@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import sys
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Literal
 
@@ -86,6 +87,41 @@ def answered(
     if out is not None:
         check_out(out, project)
     plan = project.plan(text, **options)
+    paid = pay(project, plan, account=account, note=note, key=key)
+    release = paid.release
+    body = _document(project, plan, release, asked, paid)
+    answer = release.value
+    if out is not None:
+        write_out(out, encoded(answer, how, asked.alpha))
+        body.out = str(out)
+
+    def show(console: Console) -> None:
+        if out is None and how != "table":
+            sys.stdout.flush()
+            content = encoded(answer, how, asked.alpha)
+            if sys.stdout.isatty():  # a file or a pipe gets the keys as they are; a terminal would obey them
+                content = printable(content.decode("utf-8"), lines=True).encode("utf-8")
+            sys.stdout.buffer.write(content)
+            return
+        _show(console, body, answer, asked.alpha, paid.why_free)
+
+    return Outcome(body, show)
+
+
+@dataclass(frozen=True)
+class Paid:
+    """A release that was paid for, now or before, and where its accounts stand after it."""
+
+    release: Release
+    receipt: ReceiptDocument
+    free: bool
+    why_free: str
+    budget: list[AccountDocument]
+    alert: str | None
+
+
+def pay(project: Project, plan: Sql, *, account: str | None, note: str, key: str | None = None) -> Paid:
+    """Release a plan. What goes wrong before it is paid says so, and so does what is stopped by hand."""
     project.need_data()  # a release would pay, and then fail
     with held_back():  # before anything is paid: an engine that is interrupted while it loads takes the process down
         for name in ("duckdb", "pyarrow"):
@@ -109,29 +145,16 @@ def answered(
             raise
         assert release.receipt is not None
         entry = ledger.entry(release.receipt.id)
-        after = {name: ledger.used(name) for name in path}
-        body = _document(project, plan, release, asked, receipt_document(release.receipt, entry))
         in_part = entry is not None and entry.kind == "part"
-        body.free = in_part or (entry is not None and entry.number <= head)
-        changes = {name: (before[name], after[name]) for name in path}
-        body.budget = with_changes(accounts(ledger, path), changes)
-        body.alert = project.alert(ledger)
-    answer = release.value
-    if out is not None:
-        write_out(out, encoded(answer, how, asked.alpha))
-        body.out = str(out)
-
-    def show(console: Console) -> None:
-        if out is None and how != "table":
-            sys.stdout.flush()
-            content = encoded(answer, how, asked.alpha)
-            if sys.stdout.isatty():  # a file or a pipe gets the keys as they are; a terminal would obey them
-                content = printable(content.decode("utf-8"), lines=True).encode("utf-8")
-            sys.stdout.buffer.write(content)
-            return
-        _show(console, body, answer, asked.alpha, "paid as a part of a list" if in_part else "answered before: free")
-
-    return Outcome(body, show)
+        after = {name: ledger.used(name) for name in path}
+        return Paid(
+            release,
+            receipt_document(release.receipt, entry),
+            in_part or (entry is not None and entry.number <= head),
+            "paid as a part of a list" if in_part else "answered before: free",
+            with_changes(accounts(ledger, path), {name: (before[name], after[name]) for name in path}),
+            project.alert(ledger),
+        )
 
 
 _LESS = "ask for less (smaller --epsilon, --delta or --rho, wider --accuracy)"
@@ -182,20 +205,20 @@ def receipt_document(receipt: Receipt, entry: Entry | None) -> ReceiptDocument:
     )
 
 
-def _document(project: Project, plan: Sql, release: Release, asked: Asked, receipt: ReceiptDocument) -> QueryDocument:
+def _document(project: Project, plan: Sql, release: Release, asked: Asked, paid: Paid) -> QueryDocument:
     answer = release.value
     return QueryDocument(
         project=project.name,
         price=price_text(plan),
-        free=False,
+        free=paid.free,
         hides=plan.hides,
         alpha=asked.alpha,
         columns=columns_of(answer),
         rows=rows_of(answer, asked.alpha),
         notes=notes_of(answer),
-        receipt=receipt,
-        budget=[],
-        alert=None,
+        receipt=paid.receipt,
+        budget=paid.budget,
+        alert=paid.alert,
         out=None,
     )
 

@@ -28,7 +28,7 @@ from .making import IGNORED, YAML, Made, ignore, open_ledger_of, whole_or_nothin
 from .numbers import exact
 from .prompts import Prompts
 from .wizard import ask_bounds, ask_budget, ask_unit
-from .wizard_files import ask_kinds, ask_tables
+from .wizard_files import ask_dates, ask_kinds, ask_tables
 from .writing_yaml import Todo, written
 
 _NUMBER = re.compile(r"(\d+(\.\d*)?|\.\d+)([eE][-+]?\d+)?")
@@ -130,15 +130,23 @@ def _by_questions(folder: Path, flags: Flags) -> Outcome:
     prompts = Prompts(screen())
     prompts.heading("sfumato init")
     prompts.say(words.WELCOME)
+    draft = prompts.talk(lambda: _asked(prompts, folder, flags))
+    prompts.console.print()
+    return _made(draft, [])
+
+
+def _asked(prompts: Prompts, folder: Path, flags: Flags) -> Draft:
+    """All questions, from the first file to the last word."""
     if (folder / YAML).exists() and not prompts.sure(
         f"Replace {folder / YAML}?", why=words.OVERWRITE_WHY, more=words.OVERWRITE_MORE, default=False
     ):
         _refuse_to_replace(folder)
     draft = _empty(folder, flags)
-    draft.tables = ask_tables(prompts, folder, list(flags.sources), flags.header)
+    draft.tables = ask_tables(prompts, folder, flags)
     say_columns(draft, flags)
     for table in draft.tables:
         ask_kinds(prompts, table)
+        ask_dates(prompts, table, flags)
     ask_unit(prompts, draft, next((unit for unit in flags.units if "=" not in unit), None))
     ask_bounds(prompts, draft)
     ask_budget(prompts, draft, number)
@@ -147,8 +155,7 @@ def _by_questions(folder: Path, flags: Flags) -> Outcome:
     prompts.console.print(Syntax(text, "yaml", background_color="default", word_wrap=True))
     if not prompts.sure("Write it?", why=words.WRITE_WHY, more=words.WRITE_MORE, default=True):
         raise CommandError("nothing was written", "you said no", "run `sfumato init` again")
-    prompts.console.print()
-    return _made(draft, [])
+    return draft
 
 
 def _empty(folder: Path, flags: Flags) -> Draft:

@@ -10,6 +10,7 @@ from rich.text import Text
 
 from ...errors import BudgetError, LedgerError
 from ...project import Project, ProjectError, open_project
+from ...query.cell_words import checkable
 from ...schema import Column
 from ..documents import Document, Part
 from ..problems import problem_of
@@ -152,3 +153,6 @@ def _show(console: Console, body: DescribeDocument, project: Project, fix: str =
         say(console, f"{many}; all together never more than {guarantee}", first=" " * 8, style="dim")
     if body.alert is not None:
         say(console, body.alert, first=Text("alert   ", style="bold yellow"), style="yellow")
+    if any(table.private and checkable(table, project.unit) for table in project.schema.tables.values()):
+        offer = "cells that cannot be read count as missing: `sfumato describe --check` tells about how many, for "
+        say(console, f"{offer}a small price", first=Text("check   ", style="dim"), style="dim")

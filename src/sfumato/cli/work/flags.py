@@ -2,14 +2,16 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
+from typing import Any
 
 from ..problems import CommandError
 from .column_words import column_given
 from .draft import Draft, TableDraft, plain_name
 from .looking import Look, duckdb_tables, kind_of, look, look_by_place
-from .proposing import Column, propose
+from .proposing import SURE, Column, propose
+from .writing_cells import checked, day_given, suggestion
 
 
 @dataclass(frozen=True)
@@ -21,17 +23,30 @@ class Flags:
     columns: tuple[str, ...] = ()
     public: tuple[str, ...] = ()
     header: bool | None = None
+    trim: bool | None = None
+    decimal: str | None = None
+    thousands: str | None = None
+    dates: str | None = None
+    null: str | None = None
     name: str | None = None
     epsilon: str | None = None
     delta: str | None = None
     rows: str | None = None
+
+    @property
+    def written(self) -> dict[str, Any]:
+        """How cells are written, as far as it is said."""
+        given = {name: getattr(self, name) for name in ("trim", "decimal", "thousands", "null")}
+        said = {name: each for name, each in given.items() if each not in (None, False)}
+        return checked(said) | (day_given(self.dates) if self.dates is not None else {})
 
 
 def drafted(draft: Draft, flags: Flags) -> tuple[Draft, list[str]]:
     """The draft that the flags describe, and what was odd on the way."""
     notes: list[str] = []
     for path in flags.sources:
-        for seen in _looks(path, flags):
+        for found in _looks(path, flags):
+            seen = _written(found, flags)
             name = plain_name(seen.table or path.stem, f"table_{len(draft.tables) + 1}")
             if any(table.name == name for table in draft.tables):
                 raise CommandError(f"two tables would be called {name}", "their files have one name", "rename one file")
@@ -40,6 +55,16 @@ def drafted(draft: Draft, flags: Flags) -> tuple[Draft, list[str]]:
     say_columns(draft, flags)
     _set_units(draft, flags)
     return draft, notes
+
+
+def _written(seen: Look, flags: Flags) -> Look:
+    """How its cells are written: by the flags, or by blanks in the line of names. Where there is none, blanks are left
+    away: the file is not read for this, and where it has none that changes nothing."""
+    if seen.kind != "csv":
+        return seen
+    guessed = {} if flags.trim is False else {"trim": True} if not seen.header else seen.written
+    written = {**guessed, **flags.written}
+    return replace(seen, written=written, notes=(*seen.notes, *suggestion(seen.delimiter, written)))
 
 
 def say_columns(draft: Draft, flags: Flags) -> None:
@@ -102,7 +127,7 @@ def _set_units(draft: Draft, flags: Flags) -> None:
     named = [each for each in flags.units if "=" not in each]
     private = [table for table in draft.tables if not table.public] or draft.tables
     first = next((table for table in private if named and table.column(named[0])), private[0])
-    sure = [column.name for column in first.columns if column.unit == 2]
+    sure = [column.name for column in first.columns if column.unit == SURE]
     unit = named[0] if named else sure[0] if len(sure) == 1 else None
     if unit is None or len(named) > 1 or (unit != "row" and first.column(unit) is None):
         names = ", ".join(column.name for column in first.columns)

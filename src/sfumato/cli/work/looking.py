@@ -7,8 +7,8 @@ from __future__ import annotations
 import csv
 import os
 import re
-from collections.abc import Sequence
-from dataclasses import dataclass, replace
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any
 
@@ -18,7 +18,8 @@ from ...sources.base import needed
 from ..problems import FILE, CommandError
 
 SUFFIXES = {
-    ".csv": "csv", ".tsv": "csv", ".parquet": "parquet", ".pq": "parquet", ".duckdb": "duckdb", ".ddb": "duckdb",
+    **dict.fromkeys((".csv", ".tsv", ".data", ".txt"), "csv"),
+    ".parquet": "parquet", ".pq": "parquet", ".duckdb": "duckdb", ".ddb": "duckdb",
 }  # fmt: skip
 _LONGEST = 1 << 16
 _TABLES = "duckdb_tables() WHERE schema_name = 'main' AND NOT internal"
@@ -42,6 +43,7 @@ class Look:
     """What is known of one table before anything is paid.
 
     columns   those that can be used; in a CSV file without names, none
+    written   how the cells of a CSV file are written, as its source takes it: {"trim": True, "decimal": ","}
     notes     what was odd about the others, in words
     doubtful  more than half of the first line looks like data: its words are not repeated anywhere
     """
@@ -52,6 +54,7 @@ class Look:
     delimiter: str = ","
     encoding: str = "utf-8"
     header: bool = True
+    written: Mapping[str, Any] = field(default_factory=dict)
     table: str | None = None
     notes: tuple[str, ...] = ()
     doubtful: bool = False
@@ -63,7 +66,7 @@ def kind_of(path: Path) -> str:
         raise CommandError(
             f"{path.name} is of no known kind",
             "the ending of a file says how to read it",
-            "give a file that ends in .csv, .tsv, .parquet or .duckdb",
+            "give a file that ends in .csv, .tsv, .data, .txt, .parquet or .duckdb",
             FILE,
         )
     if not path.is_file():
@@ -108,7 +111,7 @@ def look_by_place(path: Path, names: Sequence[str]) -> Look:
 def _count(line: str, sign: str) -> int | None:
     """How many cells a line has; None where it is blank, or ends inside of one: then the release looks."""
     try:
-        return len(next(csv.reader([line], delimiter=sign, strict=True), [])) or None
+        return len(next(csv.reader([line], delimiter=sign, strict=True, skipinitialspace=True), [])) or None
     except csv.Error:
         return None
 
@@ -123,6 +126,10 @@ def _csv(path: Path, usual: str) -> Look:
     delimiter = _delimiter(line, usual)
     try:
         names = next(csv.reader([line], delimiter=delimiter, strict=True), [])
+        spaced = 2 * sum(name != name.strip() for name in names[1:]) > len(names[1:])
+        if spaced:  # as a quote that follows a blank, too
+            names = next(csv.reader([line], delimiter=delimiter, skipinitialspace=True), [])
+            names = [name.strip() for name in names]
     except csv.Error:
         raise _odd(
             path, "its first line opens a quote that it does not close", "close it, or give --no-header"
@@ -136,7 +143,8 @@ def _csv(path: Path, usual: str) -> Look:
         notes = (f"its cells are separated by {_SIGNS[delimiter]}; sfumato.yaml says so", *notes)
     if encoding != "utf-8":
         notes = (f"it is read as {encoding}, because its first line is not UTF-8", *notes)
-    return Look(path, "csv", tuple(map(Declared, columns)), delimiter, encoding, notes=notes)
+    written = {"trim": True} if spaced else {}
+    return Look(path, "csv", tuple(map(Declared, columns)), delimiter, encoding, written=written, notes=notes)
 
 
 def _first_line(path: Path) -> tuple[str, str]:

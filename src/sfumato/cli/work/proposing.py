@@ -14,6 +14,8 @@ from .looking import Declared
 
 Kind = Literal["key", "category", "real", "whole", "flag", "date", "moment", "out"]
 KINDS: tuple[Kind, ...] = get_args(Kind)
+SURE = 2
+"""How likely a column names the unit whose name says so."""
 BOUNDED = ("real", "whole", "date", "moment")
 
 _THIS_YEAR = datetime.date.today().year  # a proposal may know the calendar; releases never do
@@ -27,7 +29,7 @@ class Column:
 
     lower    bounds as text; None where nobody has said
     values   the categories; empty where nobody has said
-    unit     how likely it names the unit: 2 by its name, 1 perhaps, 0 not
+    unit     how likely it names the unit: SURE by its name, 1 perhaps, 0 not
     why      why it is proposed
     """
 
@@ -112,7 +114,7 @@ def propose(column: Declared) -> Column:
 def _by_name(name: str, words: list[str]) -> Column:
     told = set(words)
     if told & _PEOPLE and told <= _PEOPLE | _NAMING:
-        return Column(name, "key", unit=2, why="names a person")
+        return Column(name, "key", unit=SURE, why="names a person")
     if words and words[-1] in ("id", "uuid", "guid", "identifier"):
         return Column(name, "key", unit=1, why="names something")
     if len(words) > 1 and words[-1] == "at":

@@ -38,7 +38,7 @@ class RehearseDocument(Document):
     notes: list[str]
 
 
-def rehearsed(folder: Path, asked: Asked, *, rows: int) -> Outcome:
+def rehearsed(folder: Path, asked: Asked, *, rows: int | None) -> Outcome:
     """Run a query of a project on made-up rows. The ledger is not asked, and need not be there."""
     text, options = asked.text(), asked.options()
     project = open_project(folder)

@@ -12,7 +12,7 @@ from . import wizard_words as words
 from .column_words import bounded, checked, listed
 from .draft import Draft, TableDraft
 from .prompts import Prompts
-from .proposing import BOUNDED, Column
+from .proposing import BOUNDED, SURE, Column
 
 
 def ask_unit(prompts: Prompts, draft: Draft, given: str | None = None) -> None:
@@ -22,13 +22,28 @@ def ask_unit(prompts: Prompts, draft: Draft, given: str | None = None) -> None:
         key=lambda table: -_likely(table)
     )  # the table whose column names a person gives the unit its name
     first = draft.tables[0]
-    draft.unit = prompts.ask(
-        "Whose presence is to be hidden?",
-        why=words.UNIT_WHY,
-        more=words.UNIT_MORE,
-        read=lambda text: _unit(text, first),
-        default=given or best_unit(first) or "row",
-    )
+    likely = given or sure_unit(first)
+    while True:
+        draft.unit = prompts.ask(
+            "Whose presence is to be hidden?",
+            why=words.UNIT_WHY if likely else words.NO_UNIT_WHY,
+            more=words.UNIT_MORE,
+            read=lambda text: _unit(text, first),
+            default=likely or "",
+            shown=likely or "no default",
+        )
+        people = [column.name for column in first.columns if column.unit == SURE]
+        if (
+            draft.unit is not None
+            or not people
+            or prompts.sure(
+                f"{people[0]} seems to name a person. Hide single rows all the same?",
+                why=words.SURE_WHY,
+                more=words.SURE_MORE,
+                default=False,
+            )
+        ):
+            break
     if draft.unit is None:
         prompts.say(words.ROW_WARNING, "yellow")
         return
@@ -43,10 +58,11 @@ def ask_unit(prompts: Prompts, draft: Draft, given: str | None = None) -> None:
             table.put(Column(table.unit, "key", why="names the unit"))
 
 
-def best_unit(table: TableDraft) -> str | None:
-    """The column that most probably names a person."""
-    likely = max(table.columns, key=lambda column: column.unit, default=None)
-    return likely.name if likely is not None and likely.unit else None
+def sure_unit(table: TableDraft) -> str | None:
+    """The one column whose name says that it names a person. What merely may (an id, of a visit perhaps) is nobody's
+    default, and neither is a row: Enter must not hide less than the data suggests."""
+    people = [column.name for column in table.columns if column.unit == SURE]
+    return people[0] if len(people) == 1 else None
 
 
 def _likely(table: TableDraft) -> int:
@@ -58,7 +74,8 @@ def _unit(text: str, table: TableDraft) -> str | None:
         return None
     if table.column(text) is None:
         names = ", ".join(column.name for column in table.columns)
-        raise CommandError("no unit", f"{table.name} has no column {text[:40]!r}", f"type row, or one of {names}")
+        why = f"{table.name} has no column {text[:40]!r}" if text else "nobody can know that but you"
+        raise CommandError("no unit", why, f"type row, or one of {names}")
     return text
 
 
@@ -77,7 +94,7 @@ def _owner(prompts: Prompts, draft: Draft, table: TableDraft, own: str | None) -
         why=words.OWNER_WHY.format(names=names),
         more=words.OWNER_MORE,
         read=read,
-        default=own or best_unit(table) or "out",
+        default=own or sure_unit(table) or "out",
     )
 
 

@@ -5,23 +5,26 @@ from __future__ import annotations
 import re
 from dataclasses import replace
 from pathlib import Path
+from typing import Any
 
 from ..problems import CommandError
 from ..screen import columns
 from . import wizard_words as words
 from .column_words import column_given, listed
 from .draft import TableDraft, plain_name
+from .flags import Flags
 from .looking import SUFFIXES, Look, duckdb_tables, kind_of, look, look_by_place
 from .prompts import Prompts
 from .proposing import Column, propose
+from .writing_cells import day_given, number_given
 
 
-def ask_tables(prompts: Prompts, folder: Path, given: list[Path], header: bool | None = None) -> list[TableDraft]:
-    """Which files there are, and what is in them by their own account; `header` where it is said beforehand."""
+def ask_tables(prompts: Prompts, folder: Path, flags: Flags) -> list[TableDraft]:
+    """Which files there are, and what is in them by their own account, where flags do not say it beforehand."""
     prompts.heading("1  The data")
     near = folder if folder.is_dir() else Path()
     found = [path.name for path in sorted(near.iterdir()) if _is_data(path)]
-    paths = given or prompts.ask(
+    paths = list(flags.sources) or prompts.ask(
         "Which files hold the data?",
         why=words.FILES_WHY,
         more=words.FILES_MORE,
@@ -31,7 +34,7 @@ def ask_tables(prompts: Prompts, folder: Path, given: list[Path], header: bool |
     )
     tables: list[TableDraft] = []
     for path in paths:
-        for seen in _looks(prompts, path, header):
+        for seen in _looks(prompts, path, flags):
             name = plain_name(seen.table or path.stem, f"table_{len(tables) + 1}")
             while any(table.name == name for table in tables):
                 name += "_2"
@@ -43,7 +46,7 @@ def ask_tables(prompts: Prompts, folder: Path, given: list[Path], header: bool |
 
 
 def _is_data(path: Path) -> bool:
-    return path.is_file() and path.suffix.lower() in SUFFIXES
+    return path.is_file() and path.suffix.lower() in SUFFIXES and path.suffix.lower() != ".txt"  # a text of any sort
 
 
 def _paths(text: str, folder: Path) -> list[Path]:
@@ -58,7 +61,7 @@ def _paths(text: str, folder: Path) -> list[Path]:
     return paths
 
 
-def _looks(prompts: Prompts, path: Path, header: bool | None) -> list[Look]:
+def _looks(prompts: Prompts, path: Path, flags: Flags) -> list[Look]:
     kind = kind_of(path)
     if kind == "duckdb":
         names = duckdb_tables(path)
@@ -72,6 +75,11 @@ def _looks(prompts: Prompts, path: Path, header: bool | None) -> list[Look]:
         return [look(path, table=name) for name in chosen]
     if kind == "parquet":
         return [look(path)]
+    return [_ask_cells(prompts, _ask_names(prompts, path, flags.header), flags)]
+
+
+def _ask_names(prompts: Prompts, path: Path, header: bool | None) -> Look:
+    """What the columns of a CSV file are called: by its first line, or by somebody's word."""
     named = header
     if named is None:
         named = prompts.sure(
@@ -87,8 +95,8 @@ def _looks(prompts: Prompts, path: Path, header: bool | None) -> list[Look]:
             or header
             or prompts.sure("Are they names all the same?", why=words.DOUBT_WHY, more=words.DOUBT_MORE, default=False)
         ):
-            return [replace(seen, doubtful=False)]
-    seen = prompts.ask(
+            return replace(seen, doubtful=False)
+    return prompts.ask(
         f"What are the columns of {path.name} called, in their order?",
         why=words.NAMES_WHY,
         more=words.NAMES_MORE,
@@ -96,7 +104,48 @@ def _looks(prompts: Prompts, path: Path, header: bool | None) -> list[Look]:
         default="",
         shown="no default",
     )
-    return [seen]
+
+
+def _ask_cells(prompts: Prompts, seen: Look, flags: Flags) -> Look:
+    """How its cells are written, where that is not said and something suggests that it should be: blanks in the line of
+    names, no such line, or semicolons, which people use where commas stand in numbers."""
+    written: dict[str, Any] = {}
+    if flags.trim is None and (seen.written.get("trim") or not seen.header):
+        written |= (
+            {"trim": True}
+            if prompts.sure(
+                f"Are blanks around the cells of {seen.path.name} to be left away?",
+                why=words.TRIM_WHY,
+                more=words.TRIM_MORE,
+                default=True,
+            )
+            else {}
+        )
+    if flags.decimal is None and flags.thousands is None and seen.delimiter == ";":
+        written |= prompts.ask(
+            f"How does {seen.path.name} write 1234.5?",
+            why=words.DECIMAL_WHY,
+            more=words.DECIMAL_MORE,
+            read=number_given,
+            default="1234,5",
+        )
+    return replace(seen, written={**written, **flags.written})
+
+
+def ask_dates(prompts: Prompts, table: TableDraft, flags: Flags) -> None:
+    """How its days are written, where numbers have decimal commas: such people seldom write 2026-12-31."""
+    kinds = {column.kind for column in table.columns}
+    if flags.dates is not None or not {"date", "moment"} & kinds or table.look.written.get("decimal", ".") == ".":
+        return
+    clock = " 23:59:58" * ("moment" in kinds)
+    said = prompts.ask(
+        f"How does {table.look.path.name} write the last day of 2026{', two seconds before its end' if clock else ''}?",
+        why=words.DATES_FORM_WHY,
+        more=words.DATES_FORM_MORE,
+        read=day_given,
+        default=f"31.12.2026{clock}",
+    )
+    table.look = replace(table.look, written={**table.look.written, **said})
 
 
 def _names(text: str) -> list[str]:
@@ -134,6 +183,8 @@ def ask_kinds(prompts: Prompts, table: TableDraft) -> None:
 
 
 def _show_columns(prompts: Prompts, table: TableDraft) -> None:
+    if prompts.unseen:
+        return
     prompts.console.print()
     rows = [("", each.name, "left out" if each.kind == "out" else each.kind, each.why) for each in table.columns]
     columns(prompts.console, ("", "column", "kind", "because"), rows)
@@ -144,7 +195,7 @@ def _changes(text: str, table: TableDraft) -> list[Column]:
     if text.lower() in ("y", "yes"):
         return []
     changed: list[Column] = []
-    for part in re.split(r",\s*(?=[^,=]*=)", text):
+    for part in re.split(r",\s*(?=[^,=<>]*=)", text):  # <=50K is a value
         name, sign, kind = part.strip().partition("=")
         old = table.column(name.strip())
         if not sign or old is None:

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 WELCOME = """\
 A few questions about your data, and you have a project folder that answers
-private queries. Enter takes the answer in [brackets], ? explains more, and
-Ctrl-C leaves without a trace. No row of your data is read."""
+private queries. Enter takes the answer in [brackets], ? explains more, < goes
+back a question, Ctrl-C leaves without a trace. No row of your data is read."""
 
 FILES_WHY = "CSV, TSV, Parquet or DuckDB; several with commas. The one about people first."
 FILES_MORE = """\
@@ -26,6 +26,22 @@ DOUBT_MORE = "Names such as 2024, 2025, 2026 are fine: say y. If the first line 
 NAMES_WHY = "With commas, such as: patient, ward, cost. Of the file, the cells of its first line are counted."
 NAMES_MORE = "All columns of the file in their order, also those that queries do not need: they can be left out next."
 
+TRIM_WHY = "As in: 39, State-gov, 77516. Where there are none, that changes nothing."
+TRIM_MORE = """\
+With a blank before it, State-gov is not State-gov: it would count as missing where it is one of a few values that you \
+list, and as somebody else where it names a person."""
+
+DECIMAL_WHY = "Such as 1234.5, 1234,5 or 1.234,5. Its cells are parted by semicolons."
+DECIMAL_MORE = """\
+Nothing is guessed: a number that is not written like this cannot be read, and counts as missing. The sign between \
+thousands, if you give one, may also be left out in a cell. `sfumato describe --check` tells later, for a small price, \
+about how many cells cannot be read."""
+
+DATES_FORM_WHY = "Such as 31.12.2026, 12/31/26 or 2026-12-31."
+DATES_FORM_MORE = """\
+Your example says where day, month and year stand. A day that is not written like this cannot be read, and counts as \
+missing. Columns may have forms of their own: see dates in docs/project-file.md."""
+
 KINDS_WHY = "Enter if it is; else what to change, such as: cost=whole, note=out"
 KINDS_MORE = """\
 This was proposed from names and declared types; nobody looked at the data.
@@ -39,10 +55,15 @@ A declaration is never a danger to privacy: what does not fit is clamped or coun
 exact the answers are."""
 
 UNIT_WHY = "The column that names the person, so that all rows of one person are hidden."
+NO_UNIT_WHY = "Type the column that names the person; or row, if nobody has more than one row."
 UNIT_MORE = """\
 Answers will hide everything that one value of this column ever contributed: whether all of a patient's visits are \
 in the data or none. The answer `row` hides one single row: somebody with twenty rows would show through. Take it \
 only where each person has one row."""
+SURE_WHY = "Somebody with several rows would show through."
+SURE_MORE = """\
+`row` hides one single row, so it protects people only where each has one row. The column seems to name a person: if \
+one name may stand in several rows, answer n."""
 ROW_WARNING = "One row is hidden, not one person: right only if nobody has more than one row."
 
 OWNER_WHY = "One of {names}; or public; or out, to leave the table out."

@@ -14,6 +14,7 @@ from .proposing import Column
 
 _PLAIN = re.compile(r"[A-Za-z_][A-Za-z0-9_-]*")
 _NOT_PLAIN = frozenset(["y", "n", "yes", "no", "on", "off", "true", "false", "null", "none", "nan", "inf"])
+_FIELDS = {"null": '"null"'}  # which means nothing to YAML, without quotes
 _HEAD = """\
 # What sfumato may know of the data, whom it protects, what may be spent.
 # All of it is public: write it without looking at the data.
@@ -138,6 +139,7 @@ def _source(table: TableDraft, folder: Path) -> list[str]:
         usual = "\t" if look.path.suffix.lower() == ".tsv" else ","
         more += [f"delimiter: {json.dumps(look.delimiter)}"] if look.delimiter != usual else []
         more += [f"encoding: {look.encoding}"] if look.encoding != "utf-8" else []
+        more += [f"{_FIELDS.get(name, name)}: {json.dumps(each)}" for name, each in look.written.items()]
     elif look.table is not None and look.table != table.name:
         more += [f"table: {scalar(look.table)}"]
     if not look.header:  # columns are known by their places alone, so those that are left out keep theirs

@@ -2,15 +2,17 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Collection, Mapping
 from dataclasses import replace
 
 from sqlglot import exp
 
 from ...owners import owners as owners_of
 from ...schema import Schema, Table, TensorColumn
+from ...sources.reading import flag_of, with_flags
 from ...units import Unit
 from ..expressions import trees
+from ..expressions.functions.cells import flag_name
 from ..kinds import Kind, of_column
 from ..refusal import QueryError
 from ..relation import UNIT, Relation
@@ -18,18 +20,18 @@ from ..relation import UNIT, Relation
 _OWNED = "sfumato-private"  # marks the private tables in engine trees, since units of different tables differ in type
 
 
-def base_tables(schema: Schema, unit: Unit) -> Mapping[str, Relation]:
-    """What each name in FROM means, by lower-case name."""
+def base_tables(schema: Schema, unit: Unit, flagged: Collection[str] = ()) -> Mapping[str, Relation]:
+    """What each name in FROM means, by lower-case name; with the flags of unreadable cells for these columns."""
     columns = owners_of(schema, unit)
     found: dict[str, Relation] = {}
     for name, table in schema.tables.items():
         if name.lower() in found:
             raise QueryError(f"Two tables are called {name.lower()!r} in SQL.", "rename one in the schema")
-        found[name.lower()] = _base(name, table, columns.get(name))
+        found[name.lower()] = _base(name, table, columns.get(name), flagged)
     return found
 
 
-def _base(name: str, table: Table, owner: str | None) -> Relation:
+def _base(name: str, table: Table, owner: str | None, flagged: Collection[str]) -> Relation:
     kinds: dict[str, Kind] = {}
     shown: list[exp.Expression] = []
     for each, column in table.columns.items():
@@ -43,7 +45,12 @@ def _base(name: str, table: Table, owner: str | None) -> Relation:
         kind = replace(kind, nullable=False) if kind.unit else kind
         kinds[each.lower()] = kind if table.private else replace(kind, origin=(name, each))
         shown.append(named(exp.column(each, quoted=True), each.lower()))
-    source = exp.Table(this=exp.to_identifier(name, quoted=True))
+    flags = {each: flag_of(table, each) for each in table.columns if each.lower() in flagged and each != owner}
+    for each, flag in flags.items():
+        if flag is not None:
+            kinds[flag_name(each)] = Kind("flag", values=(False, True), nullable=False)
+            shown.append(named(exp.column(flag, quoted=True), flag_name(each)))
+    source = exp.Table(this=exp.to_identifier(with_flags(name) if any(flags.values()) else name, quoted=True))
     tree = exp.Select().from_(source)
     tree.find(exp.Table).meta[_OWNED] = table.private  # type: ignore[union-attr]
     if owner is not None:

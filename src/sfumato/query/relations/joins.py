@@ -16,7 +16,7 @@ from ..expressions import trees
 from ..expressions.scalars import translate
 from ..kinds import Kind, Typed
 from ..refusal import QueryError
-from ..relation import UNIT, Relation, Scope
+from ..relation import UNIT, Relation, Scope, visible
 from .bases import as_text, of
 from .merging import alike
 
@@ -61,7 +61,7 @@ class Names(Scope):
         """What * or table.* stands for."""
         seen: set[str] = set()
         for alias, relation in self.sources.items():
-            for name in relation.columns:
+            for name in visible(relation):
                 if table is None and name in self.merged:
                     if name not in seen:
                         yield name, exp.column(name, quoted=True)

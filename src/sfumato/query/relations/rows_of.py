@@ -11,7 +11,7 @@ from ...units import Unit
 from ..expressions import trees
 from ..kinds import Kind, Typed
 from ..refusal import QueryError
-from ..relation import UNIT, Relation, Scope
+from ..relation import UNIT, Relation, Scope, visible
 from . import merging, per_unit, reading, windows
 from .bases import as_text, carries, derived, lone_name, named, of, owners, steady, with_ids
 from .joins import Names
@@ -206,9 +206,10 @@ def _unit_of(place: int, parts: int, unit: Unit, one_type: bool) -> exp.Expressi
 
 def renamed(given: Relation, names: list[str], node: exp.Expression) -> Relation:
     """The same rows, columns called otherwise."""
-    if len(names) != len(given.columns) or len(set(names)) < len(names):
-        raise QueryError(f"There are {len(given.columns)} columns to name.", "give each one name", node)
-    pairs = list(zip(given.columns, names, strict=True))
+    old_names = visible(given)
+    if len(names) != len(old_names) or len(set(names)) < len(names):
+        raise QueryError(f"There are {len(old_names)} columns to name.", "give each one name", node)
+    pairs = list(zip(old_names, names, strict=True))
     shown = [named(of("_rows", old), new) for old, new in pairs]
     if carries(given):
         shown.insert(0, named(of("_rows", UNIT), UNIT))
