@@ -203,7 +203,10 @@ def _show_verdict(console: Console, body: TrainDocument) -> None:
     elif body.fits:
         verdict = Text("fits the budget", style="bold green")
     else:
-        verdict = Text("does not fit the budget: ask for less, or have the account raised", style="bold red")
+        verdict = Text(
+            "does not fit the budget: ask for less, or have the account raised (`sfumato ledger limit`)",
+            style="bold red",
+        )
     facts(console, [("verdict", verdict)], wide=_WIDE)
 
 
