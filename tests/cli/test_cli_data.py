@@ -207,6 +207,8 @@ def test_every_option_reaches_the_plan(folder: Path) -> None:
 
 
 def test_groups_may_hold_commas_and_be_chosen(folder: Path) -> None:
+    listed = "ward: {type: category, values: [east, north, west]}"
+    (folder / "sfumato.yaml").write_text(YAML.replace(listed, "ward: key", 1), encoding="utf-8")
     quoted = told(
         sfumato("quote", f"{COUNT} GROUP BY ward", "--keys", 'ward="a, b",c', "--json", "--explain", at=folder)
     )

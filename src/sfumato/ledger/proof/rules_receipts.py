@@ -55,6 +55,7 @@ def _no_list(settled: Settled) -> None:
 
 
 def settle(state: State, entry: Entry) -> None:
+    """How it ended; what failed with the data open counts towards the lock of every account that paid."""
     settled, outcome = state.settled(entry["receipt"]), entry["outcome"]
     _no_list(settled)
     unopened = settled.state in ("spent", "held")
