@@ -19,6 +19,7 @@ import sqlglot
 
 from sfumato import Budget, Curator, MemoryLedger, Private, Schema, Unit, bounds, sequence
 from sfumato import mechanisms as m
+from sfumato.audit import attacks
 from sfumato.errors import ArgumentError, PlanError
 from sfumato.plan import Plan
 from sfumato.query import Limits, sql
@@ -273,6 +274,11 @@ def test_what_a_plan_is_shown_before_it_is_paid_holds_no_private_row(tmp_path: P
         curator, _ = door(data)
         curator.quote(Nosy(query=SUM.query, epsilon=1))
     assert Nosy.seen == [0, 0, 0]
+
+
+def test_o5_is_withstood_and_the_planted_fault_is_seen() -> None:
+    assert not attacks.attack("O5", quick=True).broken
+    assert attacks.attack("O5", quick=True, control=True).broken
 
 
 @pytest.mark.parametrize("plan", [query(), query(limits=None), SUM], ids=["limits", "adviser", "rows"])
