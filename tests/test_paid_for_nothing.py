@@ -20,7 +20,7 @@ import sqlglot
 from sfumato import Budget, Curator, MemoryLedger, Private, Schema, Unit, bounds, sequence
 from sfumato import mechanisms as m
 from sfumato.audit import attacks
-from sfumato.errors import ArgumentError, PlanError
+from sfumato.errors import ArgumentError, DataError, PlanError
 from sfumato.plan import Plan
 from sfumato.query import Limits, sql
 from sfumato.query.keys import MOST
@@ -29,6 +29,7 @@ from sfumato.query.refusal import QueryError
 from sfumato.record import record
 from sfumato.schema import Table, category, key, real, whole
 from sfumato.sources import Csv, Parquet, connect, source
+from sfumato.sources.session import Session
 
 WHO = Unit("user:who")
 TABLE = Table({"who": key(), "x": real(0, 9), "ward": category(["A", "B"])}, unit="who")
@@ -274,6 +275,18 @@ def test_what_a_plan_is_shown_before_it_is_paid_holds_no_private_row(tmp_path: P
         curator, _ = door(data)
         curator.quote(Nosy(query=SUM.query, epsilon=1))
     assert Nosy.seen == [0, 0, 0]
+
+
+@pytest.mark.parametrize("kind", [RuntimeError, OSError, DataError])
+def test_what_an_engine_says_before_the_charge_is_not_told(
+    kind: type[Exception], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def broken(*_: Any) -> Any:
+        raise kind() if kind is DataError else kind("Violetta")
+
+    monkeypatch.setattr(Session, "bind", broken)
+    for plan in (query(), SUM):
+        refused(*door(csv(tmp_path, "who,x,ward\n")), plan, "cannot be opened as the schema says")
 
 
 def test_o5_is_withstood_and_the_planted_fault_is_seen() -> None:

@@ -10,13 +10,17 @@ from numpy.typing import NDArray
 
 from . import checks, display
 from .address import Address
-from .errors import ReceiptError
+from .errors import DataError, PlanError, ReceiptError, SfumatoError
 from .owners import other_names, owners
 from .plan import Plan, Receipt
 from .rows import Rows, Series
 from .schema import Schema, Table, Words
 from .sources import Connection, Source, columns_of, compare_columns, connect, engine_settings, source
 from .units import Unit
+
+_UNREADABLE = (
+    "the tables cannot be opened as the schema says, whatever their rows: compare the types of their columns with it"
+)
 
 
 class Private:
@@ -102,6 +106,21 @@ class Private:
             return
         for table in self.schema.tables.values():
             sources[table.name].compare(table)
+        refusal: SfumatoError | None = None
+        try:
+            self._try(plan)
+        except DataError:  # whose words say that the charge stays, and there was none
+            refusal = PlanError(_UNREADABLE)
+        except SfumatoError:
+            raise
+        except Exception:  # the words of an engine, or of whoever made a frame, are not ours to tell
+            refusal = PlanError(_UNREADABLE)
+        if refusal is not None:
+            raise refusal  # outside the handlers, so that their error is not its context
+
+    def _try(self, plan: Plan[Any]) -> None:
+        """Does the engine take what the plan asks of these tables?"""
+        sources = self._sources
         if plan.opens != "engine":
             compare_columns(self.table, sources[self.table.name])
             return
