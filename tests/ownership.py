@@ -177,7 +177,7 @@ def broken(world: World, folder: Path) -> str | None:
     """What is wrong with a world that was taken; None where all is right. Raises SfumatoError where it is refused."""
     plan = sql(world.text, world.schema, unit=world.unit, epsilon=1, limits=Limits(rows=1))
     whole = world.private(folder / "whole", world.cells)
-    whole.compare()
+    whole.compare(plan)
     by_rows = sum(table.private for table in world.schema.tables.values()) == 1
     for name, column in plan.other_names.items():
         if world.schema.tables[name].names != world.unit.column:

@@ -342,7 +342,8 @@ def test_an_interrupt_says_nothing_about_the_data_either(kind: type[BaseExceptio
     with pytest.raises((DataError, kind)) as caught:
         house.curator.release(hooked(f"interrupt {kind.__name__}", hook))
     assert SECRET not in everything_said(caught.value)
-    assert house.log[-1] == "settle failed" and spent(house.ledger, "patients") == [Fraction(1, 10)]
+    ended = "interrupted" if kind is KeyboardInterrupt else "failed"
+    assert house.log[-1] == f"settle {ended}" and spent(house.ledger, "patients") == [Fraction(1, 10)]
 
 
 def test_data_that_cannot_be_read_fails_in_the_same_words() -> None:
@@ -608,7 +609,8 @@ def test_an_exception_in_the_block_frees_the_hold_and_keeps_what_was_drawn() -> 
         with pytest.raises(type(problem)), house.curator.supervise(RESERVE) as run:
             run.release(small())
             raise problem
-        assert house.log[-2:] == ["close", "settle failed"] and spent(house.ledger, "patients") == [Fraction(1, 4)]
+        ended = "interrupted" if isinstance(problem, KeyboardInterrupt) else "failed"
+        assert house.log[-2:] == ["close", f"settle {ended}"] and spent(house.ledger, "patients") == [Fraction(1, 4)]
         house.curator.release(small(0.75))
 
 

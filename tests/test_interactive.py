@@ -159,7 +159,7 @@ def test_a_failure_at_the_start_keeps_the_charge() -> None:
     assert house.log[-1] == "settle failed" and spent(house.ledger, "patients") == [Fraction(1, 10)]
 
 
-def test_an_interrupt_ends_it_and_counts_as_a_failure() -> None:
+def test_an_interrupt_ends_it_and_counts_towards_no_lock() -> None:
     house = House()
 
     def talk(rows: Rows, question: Any, before: int) -> Any:
@@ -169,7 +169,8 @@ def test_an_interrupt_ends_it_and_counts_as_a_failure() -> None:
 
     with pytest.raises(KeyboardInterrupt) as caught, house.curator.session(talking("interrupted", talk)) as session:
         session.ask("wait")
-    assert SECRET not in everything_said(caught.value) and house.log[-1] == "settle failed"
+    assert SECRET not in everything_said(caught.value) and house.log[-1] == "settle interrupted"
+    assert house.ledger.statement("patients").failures == 0
 
 
 def test_an_error_of_the_analyst_s_own_is_no_failure_of_the_data() -> None:

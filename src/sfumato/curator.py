@@ -3,7 +3,8 @@
     release(plan), in this order, always:
       0  a key used before: its stored release, or a refusal; a key never pays twice, and its data opens once
          the same plan on the same data version, already answered and paid on these accounts: the stored release
-      1  the plan must fit the data (unit, columns), and its files the schema, else it is refused
+      1  the plan must fit the data (unit, columns), and its files the schema; whatever would fail with
+         any rows is refused
       2  the ledger charges every account on the path, or refuses; a part of a list that was prepaid is charged nothing,
          and is taken from the list in the same step (under the key, if one is given: so it is never taken twice)
       3  the ledger marks the receipt opened; a receipt opens once
@@ -11,7 +12,8 @@
       5  the plan runs; noise only from run.noise
       6  the result is made a value and stored with the receipt
       7  the ledger settles the receipt
-    Any exception after 2 settles it as failed: the charge stays, and a fixed text is raised that holds no data.
+    Any exception after 2 settles it as failed (or interrupted, which counts towards no lock): the charge stays, and a
+    fixed text is raised that holds no data.
 
     prepay(sequence) does 1 and 2 for a whole list, as one price; then release(part) of each, whenever it is wanted.
 
@@ -31,7 +33,7 @@ from typing import Any
 
 from . import checks, record
 from .accounting.filters import Filter
-from .errors import ArgumentError, BudgetError, LedgerError, PlanError, PrivacyWarning, ReceiptError, guarded
+from .errors import ArgumentError, BudgetError, LedgerError, PlanError, PrivacyWarning, ReceiptError, ended_by, guarded
 from .held import Stepwise, drawing, settling
 from .interactive import Interactive, Session
 from .noise import Bits, Noise, SecureBits
@@ -86,7 +88,7 @@ class Curator:
         path = self.ledger.path(self.accounts, plan, data=data)
         due = self._due(plan)
         if due is not _ANSWERED:
-            self.private.compare()
+            self.private.compare(plan, quoting=True)
         affordable = due is _ANSWERED or self.ledger.quote(self.accounts, plan, data=data)
         left = tuple(f"{name}: {self.ledger.left(name)}" for name in path)
         return Quote(plan, affordable, left, {name: self._used(name, plan, due) for name in path}, due)
@@ -132,7 +134,7 @@ class Curator:
         before, answered = self._before(plan, key)
         if answered is not None:
             return answered
-        self.private.compare()
+        self.private.compare(plan)
         if plan.steps is not None and self._by_steps(plan, before):
             return self._stepwise(plan, note, key)
         grade, owners = self._grade(plan), self.private.owners
@@ -143,9 +145,9 @@ class Curator:
             answer = guarded(lambda: _ran(plan, self.private._open(receipt, plan.opens), run))
         except (ReceiptError, LedgerError, BudgetError):
             raise  # not opened, or by another request with this key, whose outcome it is: no data was touched here
-        except BaseException:  # an interrupt settles too
+        except BaseException as problem:  # an interrupt settles too
             with suppress(LedgerError):  # a ledger that cannot be written keeps it as opened, which never answers
-                self.ledger.settle(receipt, "failed")
+                self.ledger.settle(receipt, ended_by(problem))
             raise
         self.ledger.settle(receipt, "answered", answer)
         return Release(plan, record.parse(answer), receipt)
@@ -197,7 +199,8 @@ class Curator:
             self._check(part)
             _has_questions(part)
         self._small(plan)
-        self.private.compare()
+        for part in plan.parts.values():
+            self.private.compare(part)
         data, grade, owners = self.private.address, self._grade(plan), self.private.owners
         return self.ledger.prepay(self.accounts, plan, data=data, grade=grade, note=note, key=key, owners=owners)
 
@@ -210,7 +213,7 @@ class Curator:
         each step is drawn before it runs ("trusted steps"); under a key it goes on after a crash.
         """
         self._check(plan)
-        self.private.compare()
+        self.private.compare(plan)
         if plan.steps is not None:
             if type(plan)._loop is Plan._loop:
                 raise PlanError("this plan runs its steps by itself: use curator.release(plan)")
@@ -242,9 +245,9 @@ class Curator:
         self._check(plan)
         if not isinstance(plan, Interactive):
             raise PlanError("this plan takes no questions: use curator.release(plan)")
-        self.private.compare()
+        self.private.compare(plan)
         receipt = self._receipt(self.ledger.spend, plan, note, key)
-        outcome = "failed"
+        outcome: str | None = None
         self._mark_opened(receipt, key)
         try:
             rows = self._reader(plan, receipt)
@@ -254,9 +257,12 @@ class Curator:
                 yield session
             finally:
                 session.close()
-                outcome = "failed" if session.failed else "answered"
+                outcome = session.ended
+        except BaseException as problem:
+            outcome = outcome or ended_by(problem)
+            raise
         finally:
-            self.ledger.settle(receipt, outcome)
+            self.ledger.settle(receipt, outcome or "failed")
 
     def _receipt(self, pay: Callable[..., Receipt], plan: Plan[Any], note: str, key: str | None) -> Receipt:
         """Pay for work whose answers are not stored: a retry under its key goes on only if the data was not opened."""
@@ -276,11 +282,11 @@ class Curator:
         stands in the way then, the receipt is not ours to close."""
         try:
             self.ledger.open(receipt)
-        except BaseException:
+        except BaseException as problem:
             if key is None:
                 if receipt.loop == "trusted loop":
                     self.ledger.close(receipt)
-                self.ledger.settle(receipt, "failed")
+                self.ledger.settle(receipt, ended_by(problem))
             raise
 
     def _reader(self, plan: Interactive, receipt: Receipt) -> Callable[[], Rows]:

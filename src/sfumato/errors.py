@@ -112,5 +112,10 @@ def guarded(work: Callable[[], T]) -> T:
     raise error  # outside the handlers, so that the inner error is not its context
 
 
+def ended_by(problem: BaseException) -> str:
+    """How a receipt ends with this: "interrupted" by hand, which no row decides, or "failed", which a row may have."""
+    return "interrupted" if isinstance(problem, KeyboardInterrupt) else "failed"
+
+
 class PrivacyWarning(UserWarning):
     """A choice that is allowed but weakens the guarantee below what most readers would expect."""

@@ -10,7 +10,7 @@ from contextlib import contextmanager, suppress
 from typing import Any
 
 from .accounting.filters import Filter
-from .errors import BudgetError, LedgerError, PlanError, ReceiptError, guarded
+from .errors import BudgetError, LedgerError, PlanError, ReceiptError, ended_by, guarded
 from .noise import Noise
 from .plan import Ledger, Plan, Receipt, Run
 from .rows import Rows
@@ -52,15 +52,17 @@ def drawing(
     noise: Noise, ledger: Ledger, receipt: Receipt, reserve: Filter, opened: Callable[[], Rows]
 ) -> Iterator[Drawn]:
     """A run in the user's own loop, on the data that is opened for it; leaving frees what was not drawn."""
-    outcome = "failed"
+    outcome, run = "failed", None
     try:
         run = Drawn(noise, guarded(opened), ledger, receipt, reserve)
-        try:
-            yield run
-            outcome = "failed" if run.failed else "answered"
-        finally:
-            run.finish()
+        yield run
+        outcome = run.ended
+    except BaseException as problem:
+        outcome = ended_by(problem) if run is None or not run.failed else run.ended
+        raise
     finally:
+        if run is not None:
+            run.finish()
         ledger.close(receipt)
         ledger.settle(receipt, outcome)
 
@@ -102,13 +104,14 @@ class Stepwise(Run):
         if answer is not None and not self.drawn:
             raise PlanError("this plan has steps and drew none: call run.draw(k) before each k steps")
         self.closed = True
-        self._ledger.settle(self.receipt, "failed" if self.failed else "answered", answer)
+        self._ledger.settle(self.receipt, self.ended, answer)
 
 
 @contextmanager
 def settling(noise: Noise, ledger: Ledger, receipt: Receipt, key: str | None) -> Iterator[Stepwise]:
     """A run of steps, which ends with `run.answer`. Whatever ends it before settles it as failed, but for what a retry
-    under its key outlives: an interrupt, and a ledger that did not let a step be drawn. Neither depends on the data."""
+    under its key outlives: an interrupt, and a ledger that did not let a step be drawn. Neither depends on the data,
+    nor counts towards the lock of an account."""
     run: Stepwise | None = None
     try:
         run = Stepwise(noise, ledger, receipt)
@@ -118,10 +121,11 @@ def settling(noise: Noise, ledger: Ledger, receipt: Receipt, key: str | None) ->
     except BaseException as problem:
         refused = isinstance(problem, _REFUSALS)
         told = problem if refused or run is None or run.refusal is None else run.refusal
-        goes_on = key is not None and (refused or told is not problem or isinstance(problem, KeyboardInterrupt))
-        if not goes_on:
+        from_outside = refused or told is not problem or isinstance(problem, KeyboardInterrupt)
+        if key is None or not from_outside:
+            outcome = "interrupted" if from_outside and not (run is not None and run.failed) else "failed"
             with suppress(*_REFUSALS):  # a ledger that cannot be written keeps it as opened, which never answers
-                ledger.settle(receipt, "failed")
+                ledger.settle(receipt, outcome)
         elif not isinstance(told, ReceiptError):
             told.add_note(_GOES_ON)
         if told is problem:

@@ -15,7 +15,7 @@ from typing import Any, ClassVar, NoReturn
 
 from . import record
 from .bounds import Bounded
-from .errors import PlanError, guarded
+from .errors import PlanError, ended_by, guarded
 from .plan import Plan, Receipt, Run, fits
 from .process import Home
 from .release import Release
@@ -117,13 +117,18 @@ class Session:
     def __init__(self, plan: Interactive, run: Run, receipt: Receipt, table: Table, rows: Callable[[], Rows]) -> None:
         self.plan = plan
         self.receipt = receipt
-        self.failed = False
+        self.ended = "answered"
         self._table = table
         self._rows = rows
         self._conversation: Conversation | None = guarded(lambda: plan._begin(run))
         self._answers: list[Any] = []
         self._lock = threading.RLock()  # a loop may ask from several threads
         self._home = Home()
+
+    @property
+    def failed(self) -> bool:
+        """Did a question end without an answer?"""
+        return self.ended != "answered"
 
     @property
     def over(self) -> bool:
@@ -142,8 +147,9 @@ class Session:
             accepted = self.plan.accept(question, self._table)
             try:
                 said = guarded(lambda: record.canonical(conversation.answer(self._rows(), accepted)))
-            except BaseException:  # an interrupt ends it too: half an answer may have changed the conversation
-                self.failed = True
+            except BaseException as problem:
+                # An interrupt ends it too: half an answer may have changed the conversation.
+                self.ended = ended_by(problem)
                 self.close()
                 raise
             self._answers.append(record.parse(said))

@@ -18,7 +18,7 @@ from . import checks, display, record
 from .accounting import approximate, zcdp
 from .accounting.filters import Budget, Filter
 from .bounds import Bounded
-from .errors import DataError, PlanError, UnsupportedEventError, guarded
+from .errors import DataError, PlanError, UnsupportedEventError, ended_by, guarded
 from .events import Event
 from .noise import Noise
 from .process import Home
@@ -60,11 +60,16 @@ class Run:
         self.noise = noise
         self.rehearsal = rehearsal
         self._steps, self._taken = steps, 0
-        self.failed = False
+        self.ended = "answered"
         self._rows = rows
         self._reserve = reserve
         self._lock = threading.Lock()  # a body may ask from several threads
         self._home = Home()
+
+    @property
+    def failed(self) -> bool:
+        """Did a child end without an answer?"""
+        return self.ended != "answered"
 
     def release(self, child: Plan[R]) -> Any:
         """Run a child plan on the same data, paid from this run's reserve; refused where the reserve is short."""
@@ -128,8 +133,8 @@ class Run:
             return child._run(rows, inner)  # with its full error text
         try:
             return guarded(lambda: child._run(rows, inner))
-        except BaseException:
-            self.failed = True
+        except BaseException as problem:
+            self.ended = ended_by(problem)
             raise
 
     def _pay(self, child: Plan[Any]) -> None:
@@ -181,6 +186,17 @@ class Plan(ABC, Generic[R]):
         if len(kinds) > 1:
             raise PlanError("some parts of this plan read rows, others run in an engine: release them apart")
         return kinds.pop()
+
+    @property
+    def lists(self) -> frozenset[str]:
+        """The public tables whose rows say which groups there are: they may be read before anything is paid."""
+        return frozenset(name for child in self.children for name in child.lists)
+
+    def bind(self, connection: Any) -> None:
+        """Refuse what an engine would not take, before anything is paid: the connection holds the data's tables without
+        their rows, but for those that the plan lists."""
+        for child in self.children:
+            child.bind(connection)
 
     @property
     def supervised(self) -> Budget | None:
@@ -439,7 +455,8 @@ class Ledger(Protocol):
         settled, since every step that reads the data is drawn."""
 
     def settle(self, receipt: Receipt, outcome: str, answer: bytes | None = None) -> None:
-        """Close the receipt as "answered" (with the stored bytes) or "failed". The charge stays either way. What a
+        """Close the receipt as "answered" (with the stored bytes), "failed", or "interrupted", by hand. The charge
+        stays either way; only what failed after the data was opened counts towards the lock of an account. What a
         receipt by steps still holds is freed in the same step."""
 
     def hold(

@@ -10,13 +10,17 @@ from numpy.typing import NDArray
 
 from . import checks, display
 from .address import Address
-from .errors import ReceiptError
+from .errors import DataError, PlanError, ReceiptError, SfumatoError
 from .owners import other_names, owners
-from .plan import Receipt
+from .plan import Plan, Receipt
 from .rows import Rows, Series
 from .schema import Schema, Table, Words
-from .sources import Source, columns_of, connect, engine_settings, source
+from .sources import Connection, Source, columns_of, compare_columns, connect, engine_settings, source
 from .units import Unit
+
+_UNREADABLE = (
+    "the tables cannot be opened as the schema says, whatever their rows: compare the types of their columns with it"
+)
 
 
 class Private:
@@ -92,10 +96,40 @@ class Private:
         part.blocks = tuple(block for block in self.blocks if block in blocks)
         return part
 
-    def compare(self) -> None:
-        """Refuse files that do not hold the schema's columns any more. No row is read; asked before each charge."""
+    def compare(self, plan: Plan[Any], *, quoting: bool = False) -> None:
+        """Refuse what would fail whatever the private rows are: files that are not there or do not hold the schema's
+        columns any more, statements that the engine does not take, too many groups in public tables. Asked before each
+        charge; no private row is read. A quote does without files that are not there.
+        """
+        sources = self._sources
+        if quoting and any(source.absent for source in sources.values()):
+            return
         for table in self.schema.tables.values():
-            self._sources[table.name].compare(table)
+            sources[table.name].compare(table)
+        refusal: SfumatoError | None = None
+        try:
+            self._try(plan)
+        except DataError:  # whose words say that the charge stays, and there was none
+            refusal = PlanError(_UNREADABLE)
+        except SfumatoError:
+            raise
+        except Exception:  # the words of an engine, or of whoever made a frame, are not ours to tell
+            refusal = PlanError(_UNREADABLE)
+        if refusal is not None:
+            raise refusal  # outside the handlers, so that their error is not its context
+
+    def _try(self, plan: Plan[Any]) -> None:
+        """Does the engine take what the plan asks of these tables?"""
+        sources = self._sources
+        if plan.opens != "engine":
+            compare_columns(self.table, sources[self.table.name])
+            return
+        public = {name for name in plan.lists if not self.schema.table(name).private}
+        opened = self._connected(sources, unread=set(sources) - public)
+        try:
+            plan.bind(opened)
+        finally:
+            opened.close()
 
     def _open(self, receipt: Receipt, opens: str = "rows") -> Any:
         """The only way to the data. Called by a Curator, with a receipt for this data: its rows, or an engine's
@@ -114,11 +148,14 @@ class Private:
 
     def _opened(self, sources: Mapping[str, Source], opens: str) -> Any:
         if opens == "engine":
-            only = {} if self._block is None else {self.table.name: (self._block, self.blocks)}
-            tables = {name: (self.schema.table(name), each) for name, each in sources.items()}
-            return connect(tables, only=only, **self._engine)
+            return self._connected(sources)
         rows = Rows.read(self.table, columns_of(self.table, sources[self.table.name]), self.unit)
         return rows if self._block is None else rows.keep(self._in_blocks(rows[self._block]))
+
+    def _connected(self, sources: Mapping[str, Source], unread: Collection[str] = ()) -> Connection:
+        only = {} if self._block is None else {self.table.name: (self._block, self.blocks)}
+        tables = {name: (self.schema.table(name), each) for name, each in sources.items()}
+        return connect(tables, only=only, unread=unread, **self._engine)
 
     def _in_blocks(self, cells: Series) -> NDArray[np.bool_]:
         """A row whose block is NULL, or none that is known, is in no block: nobody is charged for it."""

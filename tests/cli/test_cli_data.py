@@ -221,6 +221,8 @@ def test_a_quantile_is_asked_for_in_its_own_unit_or_by_rank(folder: Path) -> Non
 
 
 def test_groups_may_hold_commas_and_be_chosen(folder: Path) -> None:
+    listed = "ward: {type: category, values: [east, north, west]}"
+    (folder / "sfumato.yaml").write_text(YAML.replace(listed, "ward: key", 1), encoding="utf-8")
     quoted = told(
         sfumato("quote", f"{COUNT} GROUP BY ward", "--keys", 'ward="a, b",c', "--json", "--explain", at=folder)
     )

@@ -11,9 +11,7 @@ import pytest
 from sfumato import Budget, events, reserve
 from sfumato.accounting.calibrate import calibrate
 from sfumato.errors import ArgumentError, BudgetError, ReceiptError
-from tests.helpers import (
-    laplace,
-)
+from tests.helpers import laplace, spent
 from tests.ledger.stores import ROW, Stores, answered, held, pay
 
 # L3: receipts open once, answers are kept
@@ -131,6 +129,26 @@ def test_an_account_locks_after_three_failures_until_somebody_looks(ledgers: Sto
         ledger.unlock("nobody", "looked")
     ledger.unlock("a", "a typing error in the ward column")
     pay(ledger, laplace(1))
+
+
+def test_only_what_failed_with_the_data_open_counts_towards_the_lock(ledgers: Stores) -> None:
+    ledger = ledgers({"a": Budget(epsilon=10)})
+    for _ in range(4):
+        receipt = pay(ledger, laplace(0.1))
+        ledger.open(receipt)
+        ledger.settle(receipt, "interrupted")
+        with pytest.raises(ReceiptError):
+            ledger.settle(receipt, "failed")
+        ledger.settle(pay(ledger, laplace(0.1)), "failed")  # which was never opened
+        ledger.settle(pay(ledger, laplace(0.1)), "interrupted")
+    statement = ledger.statement("a")
+    assert statement.failures == 0 and not statement.locked
+    assert spent(ledger, "a") == [Fraction(12, 10)]  # the charges stay
+    outcomes = [entry.outcome for entry in ledger.history(kind="settle")]
+    assert outcomes == ["interrupted", "unopened", "unopened"] * 4
+    assert {row.state for row in ledger.releases()} == {"failed"}
+    assert "interrupted" in str(next(ledger.history(kind="settle")))
+    assert ledger.verify().ok
 
 
 def test_answers_do_not_count_as_failures(ledgers: Stores) -> None:

@@ -7,7 +7,18 @@ from typing import Annotated
 import typer
 
 from .._version import VERSION
-from .commands import accountant, auditing, beginning, checking, data, ledger_papers, lessons, running, training
+from .commands import (
+    accountant,
+    auditing,
+    beginning,
+    checking,
+    data,
+    ledger_papers,
+    ledger_rules,
+    lessons,
+    running,
+    training,
+)
 
 app = typer.Typer(
     name="sfumato",
@@ -43,6 +54,7 @@ app.command("rehearse", rich_help_panel="Questions to the data")(data.rehearse)
 app.command("run", rich_help_panel="Questions to the data")(running.run)
 app.command("train", rich_help_panel="Questions to the data")(training.train)
 app.command("schema", rich_help_panel="Files and formats")(data.schema)
+assert ledger_rules.ledger is ledger_papers.ledger  # one group, in two files
 app.add_typer(ledger_papers.ledger, name="ledger", rich_help_panel="The ledger")
 app.command("explain", rich_help_panel="The accountant")(accountant.explain)
 app.command("epsilon", rich_help_panel="The accountant")(accountant.epsilon)

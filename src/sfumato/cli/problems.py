@@ -4,12 +4,14 @@ from __future__ import annotations
 
 import difflib
 import re
+import shlex
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Literal
 
 from .. import errors
 from ..errors import SfumatoError
 from .documents import Document
+from .shell_words import Place, fix_of, in_shell
 
 if TYPE_CHECKING:
     from rich.console import Console
@@ -72,7 +74,12 @@ class Problem:
 # The most particular first: what happened, what to do where the error does not say it, the code.
 _KINDS: tuple[tuple[type[BaseException], str, str, int], ...] = (
     (errors.PolicyError, "the policy forbids it", "ask somebody with that duty, or ask for an approval", POLICY),
-    (errors.BudgetError, "the budget refuses it; nothing was charged", "ask for less, or have it raised", BUDGET),
+    (
+        errors.BudgetError,
+        "the budget refuses it; nothing was charged",
+        "ask for less, or have it raised: `sfumato ledger limit`",
+        BUDGET,
+    ),
     (errors.ReceiptError, "the ledger refuses it; nothing was charged", "see `sfumato ledger history`", REFUSED),
     (errors.BusyError, "the project is busy; nothing was charged", "try again, or wait: --wait SECONDS", BUSY),
     (errors.LedgerError, "the ledger cannot be used", "see `sfumato ledger verify`", LEDGER),
@@ -82,32 +89,6 @@ _KINDS: tuple[tuple[type[BaseException], str, str, int], ...] = (
     (errors.UnsupportedEventError, "that has no price", "ask for another notion, or another mechanism", REFUSED),
     (errors.RecordError, "that cannot be read", "give JSON that sfumato wrote", FILE),
     (SfumatoError, "it cannot be done", "see `sfumato COMMAND --help`", REFUSED),
-)
-
-# Where the fix names Python, the shell's own words: a part of the text, and what to do.
-_IN_SHELL: tuple[tuple[str, str], ...] = (
-    ("is at work on this project", "try again later, wait for it with --wait SECONDS, or stop it"),
-    ("no ledger at that path", "`sfumato ledger open` makes the ledger that sfumato.yaml describes"),
-    ("say how much to spend", "give --epsilon (with --delta), --rho or --accuracy, or `privacy` in sfumato.yaml"),
-    ("the key cannot be read", "bring back the key file that sfumato.yaml names (ledger: key), as this user's own"),
-    ("is given twice: as an argument", "say it once: as an option here, or in the comment of the query"),
-    ("no answer is stored under this key", "give another --key: it pays again"),
-    ("this key was used for another plan", "give another --key, or none"),
-    ("the ledger knows no data set", "`sfumato ledger open` makes the accounts that sfumato.yaml describes"),
-    ("there is no account", "see `sfumato ledger status` for the accounts, or make it: `sfumato ledger allocate`"),
-    ("the file is empty", "restore the ledger's file, or remove it and run `sfumato ledger open`"),
-    ("a privacy officer must look at them", "a privacy officer looks at the failures: `sfumato ledger unlock`"),
-    (
-        "which groups there are is private here",
-        "groups that nobody listed take a --delta; or name them: --keys COLUMN=A,B",
-    ),
-    (
-        "give it in rows of rank",
-        "say about how many: --group-rows 1000; or in rows of rank: --accuracy rank.COLUMN=20",
-    ),
-    ("depends on how many rows a group has", "say about how many: --group-rows 1000"),
-    ("the policy asks what a release is for", "say it: --note TEXT"),
-    ("approval(s) of others", "have it approved first, in Python: docs/how-to/share-a-budget.md shows how"),
 )
 
 _EXTRAS = {
@@ -122,13 +103,15 @@ _CAUSE = re.compile(r"((?:[^\[:\n]|\[[^\]]*\]|:(?! ))+): ([^\n]+?)\.?")  # a col
 _ENGINE = "the engine does not take this statement"
 
 
-def problem_of(error: BaseException) -> Problem:
-    """The three lines for an error. Only errors of ours are quoted: theirs never hold a value of the data."""
+def problem_of(error: BaseException, place: Place = "options") -> Problem:
+    """The three lines for an error, in the words of where one stands. Only errors of ours are quoted: theirs never hold
+    a value of the data."""
     if isinstance(error, CommandError):
         return Problem(error.what, error.why, error.fix, error.code, error.code in (USAGE, REFUSED, BUDGET, POLICY))
     if isinstance(error, SfumatoError) and hasattr(error, "what"):  # a file of the project: project.ProjectError
         file, line = getattr(error, "file", None), getattr(error, "line", None)
-        return Problem(error.what, getattr(error, "why", ""), getattr(error, "fix", ""), FILE, True, file, line)
+        why, fix = (in_shell(getattr(error, part, ""), "file") for part in ("why", "fix"))
+        return Problem(error.what, why, fix, FILE, True, file, line)
     if isinstance(error, KeyboardInterrupt):
         return Problem("interrupted", "it was stopped by hand", "run it again", INTERRUPTED)
     if isinstance(error, RecursionError | MemoryError):
@@ -136,7 +119,8 @@ def problem_of(error: BaseException) -> Problem:
     for kind, what, fix, code in _KINDS:
         if isinstance(error, kind):
             early = isinstance(error, errors.BudgetError | errors.PlanError | errors.ArgumentError | errors.BusyError)
-            return Problem(what, *_why_and_fix(error, fix), code, early)
+            why, fix = (in_shell(part, place) for part in _why_and_fix(error, fix, place))
+            return Problem(what, why, fix, code, early)
     if isinstance(error, ModuleNotFoundError) and error.name:
         return Problem("a package is not installed", *lacking(error.name), FILE, True)
     if isinstance(error, OSError) and getattr(error, "filename", None) is not None:
@@ -174,17 +158,18 @@ def meant(name: str, known: list[str]) -> str | None:
     return lower[close[0]] if close else None
 
 
-def _why_and_fix(error: BaseException, fix: str) -> tuple[str, str]:
+def _why_and_fix(error: BaseException, fix: str, place: Place) -> tuple[str, str]:
     """Our errors say the cause and then the fix; here each gets a line of its own."""
     rule, rewrite = getattr(error, "rule", None), getattr(error, "rewrite", None)
     if rule is not None and rewrite is not None:  # a refused query also shows the clause
         return str(error).rpartition("\nInstead: ")[0], _closest(str(rule), str(rewrite))
-    text = str(error).strip().replace("`verify`", "`sfumato ledger verify`")
+    text = str(error).strip()
     if isinstance(error, errors.DataError):
         return text.partition(" Find the cause")[0], fix
-    for part, instead in _IN_SHELL:
-        if part in text:
-            return text.partition(": ")[0], instead
+    if isinstance(error, errors.PolicyError) and error.act is not None:
+        return text.partition("; ask with")[0], _ask(error.act)
+    if (instead := fix_of(text, place)) is not None:
+        return text.partition(": ")[0], instead
     body, _, said = text.partition("\nFix: ")
     if said:
         lines = [line.strip() for line in body.splitlines()]
@@ -193,6 +178,15 @@ def _why_and_fix(error: BaseException, fix: str) -> tuple[str, str]:
     if parts is not None and not isinstance(error, errors.PolicyError) and not text.startswith(_ENGINE):
         return parts[1], parts[2]
     return text.rstrip("."), fix
+
+
+def _ask(act: Any) -> str:
+    """An act is three texts, which whoever approves it reads, too."""
+    words = " ".join(shlex.quote(part) for part in (act.do, act.on, act.what))
+    return (
+        f"ask: `sfumato ledger ask {words} --reason TEXT`\n"
+        "others approve it by the name that this gives: `sfumato ledger approve NAME --reason TEXT`; then try again"
+    )
 
 
 def _closest(rule: str, rewrite: str) -> str:

@@ -180,8 +180,9 @@ def _warnings_told() -> Iterator[None]:
         if issubclass(category, PrivacyWarning) and str(message) not in seen:
             seen.add(str(message))
             from .screen import say
+            from .shell_words import in_shell
 
-            say(screen(errors=True), str(message), first="note  ", style="yellow")
+            say(screen(errors=True), in_shell(str(message)), first="note  ", style="yellow")
 
     with warnings.catch_warnings():
         warnings.simplefilter("always", PrivacyWarning)

@@ -18,6 +18,7 @@ from .policy import watching
 from .policy.alerts import Alert
 from .policy.policy import Policy
 from .pricing import priced_before
+from .proof.rules_receipts import UNOPENED
 from .stores.base import Book, Filed
 from .tree import found, payers
 
@@ -175,7 +176,7 @@ class Spending(Holding):
             book.file(filed._replace(state="opened"))
 
     def settle(self, receipt: Receipt, outcome: str, answer: bytes | None = None) -> None:
-        checks.one_of(outcome, "outcome", ("answered", "failed"))
+        checks.one_of(outcome, "outcome", ("answered", "failed", "interrupted"))
         policy: Policy | None = None
         alerts: tuple[Alert, ...] = ()
         with self._store.writing() as book:
@@ -185,12 +186,14 @@ class Spending(Holding):
                 raise ReceiptError("a receipt is settled once, and only an opened receipt can be answered")
             if receipt.by_steps:  # in the same transaction, so that no crash leaves room held for work that is over
                 self._free(book, receipt)
+            if filed.state != "opened":
+                outcome = UNOPENED
             kept = answer if outcome == "answered" else None
             digest = None if kept is None else hashlib.sha256(kept).hexdigest()
             self._write(book, "settle", receipt=receipt.id, outcome=outcome, answer=digest)
-            book.file(filed._replace(state=outcome, answer=kept))
+            book.file(filed._replace(state="answered" if outcome == "answered" else "failed", answer=kept))
             book.lazy = outcome == "answered"  # what leaves now was paid, and the head says so since it was opened
-            if outcome == "failed":
+            if outcome == "failed":  # the one bit that the data may have decided
                 failed = [found(book, name) for name in receipt.accounts]
                 after = [replace(account, failures=account.failures + 1) for account in failed]
                 for account in after:

@@ -21,6 +21,7 @@ from .policy.parts import LEVELS
 from .stores.base import Account, Book
 
 _DEEPEST = 64
+_SHOWN = 12  # accounts that a refusal lists
 
 
 @record("data-set/1")
@@ -42,7 +43,10 @@ class DataSet:
 def found(book: Book, name: str) -> Account:
     account = book.account(checks.label(name, "the name of an account"))
     if account is None:
-        raise BudgetError(f"there is no account {name!r}: open one with a budget first")
+        names = sorted(book.accounts())
+        known = f"there are {', '.join(names[:_SHOWN])}" if names else "the ledger has none yet"
+        more = ", ..." if len(names) > _SHOWN else ""
+        raise BudgetError(f"there is no account {name!r} ({known}{more}): open one with a budget first")
     return account
 
 

@@ -16,6 +16,7 @@ from .comments import options_in
 from .hints import Hints
 from .limits import Limits
 from .plan import Sql
+from .refusal import QueryError
 
 T = TypeVar("T", Limits, Hints)
 
@@ -77,11 +78,19 @@ def sql(
     if wanted is None:
         if fields.get("epsilon") is None and fields.get("rho") is None:
             raise ArgumentError("say how much to spend: epsilon (with delta), rho, or the accuracy wanted.")
-        return Sql(**fields)
+        return _with_groups(Sql(**fields))
     chance = checks.rational(alpha, "alpha", "a probability")
     if not 0 < chance < 1:
         raise checks.refuse("alpha", alpha, "a probability between 0 and 1")
-    return target.least(fields, wanted, size, chance)
+    return _with_groups(target.least(fields, wanted, size, chance))
+
+
+def _with_groups(plan: Sql) -> Sql:
+    try:
+        plan.check_groups()
+    except QueryError as problem:
+        raise problem.within(plan.text) from None
+    return plan
 
 
 def _named(kind: type[T], given: Mapping[str, Any], argument: str) -> T:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import datetime
 import itertools
 import math
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from fractions import Fraction
 from typing import TYPE_CHECKING, Any
@@ -24,6 +24,7 @@ SELECT = "select"
 """keys={"ward": "select"}: choose groups privately even where they are public."""
 MOST = 10**6
 _LONG = 50
+_SHOWN = 8  # values that a refusal lists
 _BETWEEN = "\x1f"  # the separator of old: no text of a key holds it, or else the list is written out
 FEW = 1000
 """Whole numbers and days are public groups where the schema allows no more than this."""
@@ -69,6 +70,29 @@ def keys_of(groups: Mapping[str, Typed], given: Mapping[str, Any]) -> tuple[Key,
         else:
             found.append(Key(name, typed, _public(typed.kind), typed.kind.origin))
     return tuple(found)
+
+
+def check_groups(keys: Sequence[Key]) -> None:
+    """Refuse groups that no row can be in, and more of them than an answer has, as far as the schema tells."""
+    for key in keys:
+        if key.values is None or key.typed.kind.values is None:
+            continue
+        known = set(map(label, key.typed.kind.values))
+        for strange in (each for each in key.values if label(each) not in known):
+            some = ", ".join(map(repr, key.typed.kind.values[:_SHOWN]))
+            more = ", ..." if len(key.typed.kind.values) > _SHOWN else ""
+            raise checks.refuse(f"keys of {key.name}", strange, f"values that {key.name} can have: {some}{more}")
+    if all(key.values is not None for key in keys):
+        _few(len(key.values or ()) for key in keys)
+
+
+def _few(sizes: Iterable[int]) -> None:
+    if math.prod(sizes) > MOST:
+        raise QueryError(
+            f"There are more than {MOST} combinations of the groups.",
+            "group by fewer columns, or name the groups that are wanted, or have them chosen privately "
+            "(keys={'column': 'select'})",
+        )
 
 
 def _public(kind: Kind) -> tuple[Any, ...] | None:
@@ -128,8 +152,7 @@ def _moment(value: Any, name: str, type: str) -> datetime.date:
 
 def product(lists: Sequence[tuple[Any, ...]]) -> list[tuple[Any, ...]]:
     """Every combination of the given values."""
-    if math.prod(map(len, lists)) > MOST:
-        raise QueryError(f"There are more than {MOST} combinations of the given groups.", "group by fewer columns")
+    _few(map(len, lists))
     return list(itertools.product(*lists))
 
 

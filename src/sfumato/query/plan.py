@@ -25,11 +25,14 @@ from .design import Design, Questions, shares_of
 from .front import Front, front
 from .hints import Hints
 from .hints import limits as limits_by
+from .keys import check_groups
 from .limits import Limits
 from .relations.bases import owners as private_tables
 from .released.answer import Answer
 
 if TYPE_CHECKING:
+    from sqlglot import exp
+
     from ..sources import Connection
 
 
@@ -188,10 +191,27 @@ class Sql(Plan[dict[str, Any]]):
     def check(self, table: Table) -> None:
         raise PlanError("a query runs on a Private that holds the tables of its schema, not inside another plan")
 
+    def check_groups(self) -> None:
+        """Refuse groups that no row can be in, and too many of them. Not asked at birth: what was stored before this
+        was refused is still read."""
+        check_groups(self.front.keys)
+
+    @property
+    def lists(self) -> frozenset[str]:
+        return frozenset(key.origin[0] for key in self.front.keys if key.values is None and key.origin is not None)
+
+    def bind(self, connection: Connection) -> None:
+        """Refuse statements that the engine does not take, and too many groups in public tables."""
+        if self.lists and not self.front.selects:
+            running.given(self.front, connection)
+        for tree in self._statements.values():
+            connection.bind(tree)
+
     def check_schema(self, schema: Schema) -> None:
         """Refuse data of another schema."""
         if schema != self.schema:
             raise PlanError("the query was made for another schema: build it with the schema of the data")
+        self.check_groups()
 
     def _run(self, rows: Any, run: Run) -> dict[str, Any]:
         connection: Connection = rows
@@ -215,6 +235,10 @@ class Sql(Plan[dict[str, Any]]):
 
     def statements(self) -> dict[str, str]:
         """The SQL that the engine runs, by what it is for; with the adviser, as it would be for limits of 1."""
+        return {name: tree.sql("duckdb", pretty=True) for name, tree in self._statements.items()}
+
+    @cached_property
+    def _statements(self) -> dict[str, exp.Query]:
         return running.statements(self.front, self.fixed or self.design(Limits()))
 
     def explain(self) -> list[str]:

@@ -146,8 +146,8 @@ def check(front: Front, design: Design) -> None:
         Sums(exp.select("*"), len(front.keys), block, None, design.blur, front.units).check()
 
 
-def statements(front: Front, design: Design) -> dict[str, str]:
-    """Every statement of a release, as text, for groups that are known beforehand."""
+def statements(front: Front, design: Design) -> dict[str, exp.Query]:
+    """Every statement of a release, for groups that are known beforehand."""
     groups = Groups((), True)
     found: dict[str, exp.Query] = {}
     if design.sums or design.votes:
@@ -160,7 +160,7 @@ def statements(front: Front, design: Design) -> dict[str, str]:
         rows = rows_of(front, design, {"leaf": Typed(leaf, _NUMBER)}, groups)
         each = design.counted(name)
         found[name] = Sums(rows, len(front.keys), (each,), None, design.blur, front.units, leaves=True).statement
-    return {name: tree.sql("duckdb", pretty=True) for name, tree in found.items()}
+    return found
 
 
 def rows_of(front: Front, design: Design, columns: Mapping[str, Typed], groups: Groups | None) -> exp.Query:

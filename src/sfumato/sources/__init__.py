@@ -6,7 +6,7 @@ from .files import Csv, DuckDBTable, Parquet
 from .frames import Frame
 from .given import source
 from .session import connect, engine_settings
-from .whole import columns_of
+from .whole import columns_of, compare_columns
 
 __all__ = [
     "Connection",
@@ -17,6 +17,7 @@ __all__ = [
     "Parquet",
     "Source",
     "columns_of",
+    "compare_columns",
     "connect",
     "engine_settings",
     "source",

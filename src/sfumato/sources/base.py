@@ -37,6 +37,9 @@ class Connection(Protocol):
     def run(self, tree: sqlglot.exp.Query) -> Any:
         """The result of one aggregate statement, as an Arrow table."""
 
+    def bind(self, tree: sqlglot.exp.Query) -> None:
+        """Refuse a statement that does not fit the tables' names and types. No cell is read."""
+
     def close(self) -> None: ...
 
 
@@ -47,8 +50,17 @@ class Source:
     def check(self, table: Table) -> None:
         """Refuse what cannot hold this table, as far as that is known without opening anything."""
 
+    @property
+    def absent(self) -> bool:
+        """Is it a file that is not there, or not yet?"""
+        return False
+
     def compare(self, table: Table) -> None:
         """Refuse what does not hold this table now, as far as that shows without a row: asked before each charge."""
+
+    def emptied(self, table: Table) -> Source:
+        """The same without its rows, where the engine would take these over as soon as it opens the source."""
+        return self
 
     def called(self, table: Table, column: str) -> str:
         """How the source tells this column from others: by its name."""

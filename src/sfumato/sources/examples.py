@@ -72,6 +72,9 @@ class Examples(Source):
             raise PlanError(f"the data of table {table.name!r} has {len(whole)} tensors for the columns {columns}")
         check_shapes(table, dict(zip(table.columns, whole, strict=True)))
 
+    def emptied(self, table: Table) -> Source:
+        return Examples(())
+
     def columns(self, table: Table) -> Mapping[str, Any]:
         """All records, as raw columns by name."""
         whole = _taken(self.items)

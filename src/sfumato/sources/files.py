@@ -85,6 +85,10 @@ class Csv(Source):
     def file(self) -> str:
         return _file(self.path)
 
+    @property
+    def absent(self) -> bool:
+        return not Path(self.path).is_file()
+
     def codec(self) -> str:
         """Python's name of the encoding: UTF-16 that does not say its order of bytes has the low one first."""
         if self.encoding != "utf-16":
@@ -108,9 +112,9 @@ class Csv(Source):
                 )
 
     def compare(self, table: Table) -> None:
-        """Refuse a file that is there and whose first row does not fit, before anything is paid."""
-        if Path(self.path).is_file():
-            self.places(table)
+        """Refuse a file whose first row does not fit, or that is not there, before anything is paid."""
+        self.file()
+        self.places(table)
 
     def called(self, table: Table, column: str) -> str:
         """By its name in the header; without one, by its place."""
@@ -140,16 +144,14 @@ class Csv(Source):
     def first_row(self) -> list[str] | None:
         """The cells of the first row, for their number, or their names where it is a header; None where there is no
         row. A blank line is none, but for a header."""
-        encoding = "utf-8-sig" if self.encoding == "utf-8" else self.codec()
-        # Python decodes ahead of the first row: a bad byte in another one must not show here.
-        with (
-            contextlib.suppress(OSError, ValueError, csv.Error),
-            Path(self.path).open(encoding=encoding, errors="replace", newline="") as lines,
-        ):
-            quoting: dict[str, Any] = {"quotechar": self.quote} if self.quote else {"quoting": csv.QUOTE_NONE}
-            rows = csv.reader(lines, delimiter=self.delimiter, skipinitialspace=self.trim, **quoting)
-            row = next((row for row in rows if row or self.header), None)
-            return [cell.strip(PYTHON_BLANKS) for cell in row] if row is not None and self.trim else row
+        quoting: dict[str, Any] = {"quotechar": self.quote} if self.quote else {"quoting": csv.QUOTE_NONE}
+        with contextlib.suppress(OSError, ValueError, csv.Error):
+            encoding = "utf-8-sig" if self.encoding == "utf-8" else self.codec()
+            # Python decodes ahead of the first row: a bad byte in another one must not show here.
+            with Path(self.path).open(encoding=encoding, errors="replace", newline="") as lines:
+                rows = csv.reader(lines, delimiter=self.delimiter, skipinitialspace=self.trim, **quoting)
+                row = next((row for row in rows if row or self.header), None)
+                return [cell.strip(PYTHON_BLANKS) for cell in row] if row is not None and self.trim else row
         what = "header" if self.header else "first row"
         raise PlanError(f"the {what} of {Path(self.path).name!r} cannot be read as {self.encoding} CSV")
 
@@ -202,10 +204,21 @@ class Parquet(Source):
         pattern = str(whole.relative_to(whole.anchor))
         found = sorted(str(each) for each in Path(whole.anchor).glob(pattern) if each.is_file())
         if not found:
-            raise PlanError(f"no file fits {Path(self.path).name!r}")
+            raise PlanError(f"no file fits {Path(self.path).name!r}: correct the path, or put the files there")
         if any(sign in name for name in found for sign in _WILD):
             raise PlanError(f"a file that fits {Path(self.path).name!r} has * ? or [ in its name: rename it")
         return [_file(name) for name in found]
+
+    @property
+    def absent(self) -> bool:
+        try:
+            return not self.files()
+        except PlanError:
+            return True
+
+    def compare(self, table: Table) -> None:
+        """Refuse files that are not there. What columns they have, the engine tells by their headers."""
+        self.files()
 
     def check(self, table: Table) -> None:
         """Refuse arrays of another shape, by the headers of files that are there already."""
@@ -250,6 +263,10 @@ class DuckDBTable(Source):
         if self.table is not None:
             checks.label(self.table, "table")
 
+    @property
+    def absent(self) -> bool:
+        return not Path(self.path).is_file()
+
     def file(self) -> str:
         return _file(self.path)
 
@@ -257,11 +274,11 @@ class DuckDBTable(Source):
         no_arrays(table, "a DuckDB file")
 
     def compare(self, table: Table) -> None:
-        """Refuse a file that is there and has no such base table, before anything is paid."""
-        if Path(self.path).is_file():
-            status = Path(self.path).stat()
-            state = status.st_ino, status.st_size, status.st_mtime_ns
-            _compared(self.file(), state, self.table or table.name, table.name, tuple(table.columns))
+        """Refuse a file that is not there, or has no such base table, before anything is paid."""
+        file = self.file()
+        status = Path(file).stat()
+        state = status.st_ino, status.st_size, status.st_mtime_ns
+        _compared(file, state, self.table or table.name, table.name, tuple(table.columns))
 
     def scan(self, engine: Any, attached: str, name: str, table: Table) -> str:
         """The stored table in the attached file; whatever else bears its name is refused."""
@@ -292,7 +309,7 @@ def _kinds(file: str, table: Table) -> dict[str, Any]:
 def _file(path: str | Path) -> str:
     full = Path(path).absolute()
     if not full.is_file():
-        raise PlanError(f"there is no file {str(path)!r}")
+        raise PlanError(f"there is no file {str(path)!r}: correct its path, or put it there")
     return str(full)
 
 

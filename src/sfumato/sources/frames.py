@@ -66,6 +66,15 @@ class Frame(Source):
             if any(type(self.columns[name]).__module__.startswith("polars") for name in table.columns):
                 needed("pyarrow")  # through which polars hands its cells over
 
+    def compare(self, table: Table) -> None:
+        """A frame of somebody else's may have lost a column since it was named."""
+        self.check(table)
+
+    def emptied(self, table: Table) -> Source:
+        """Columns of the same types that hold nothing. What may read when it is asked is not asked."""
+        asked = type(self.columns) is dict or is_frame(self.columns)
+        return Frame({name: _none_of(self.columns[name]) if asked else [] for name in table.columns})
+
     def arrow(self, table: Table, names: list[str], there: list[str] | None = None) -> Any:
         """The schema's columns under these names, as an Arrow table that the engine can read to the end. With names for
         it, also whether there is a cell, of columns that are read on the way."""
@@ -81,6 +90,13 @@ class Frame(Source):
         if len({len(each) for each in columns.values()}) > 1:
             raise DataError
         return arrow.Table.from_arrays(list(columns.values()), names=list(columns))
+
+
+def _none_of(cells: Any) -> Any:
+    try:
+        return cells[:0]
+    except Exception:  # whatever a stranger's object does
+        return []
 
 
 def _plain(column: Column, raw: Any) -> Any:

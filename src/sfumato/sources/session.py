@@ -5,7 +5,7 @@ from __future__ import annotations
 import contextlib
 import threading
 import weakref
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import replace
 from functools import partial
 from pathlib import Path
@@ -40,6 +40,7 @@ def connect(
     temp: str | Path | None = None,
     seconds: float | None = None,
     only: Mapping[str, tuple[str, Sequence[str]]] | None = None,
+    unread: Collection[str] = (),
 ) -> Connection:
     """One session in which every table of a schema is a view of the same name, which holds the schema's columns as the
     schema means them.
@@ -49,6 +50,7 @@ def connect(
     temp     the folder in which it makes a folder of its own for that
     seconds  after which a statement is stopped
     only     by table: a column, and the texts of the values that its rows must hold there
+    unread   tables that are as their headers say and have no rows, whatever is asked of them: nothing was paid yet
     """
     settings = engine_settings(threads=threads, memory=memory, temp=temp, seconds=seconds)
     _no_twins(tables, "tables")
@@ -56,7 +58,9 @@ def connect(
         raise PlanError(f"the session keeps names such as {taken[0]!r} to itself: call the table something else")
     for table, _ in tables.values():
         _no_twins(table.columns, f"columns of table {table.name!r}")
-    tables = {name: _flat(table, each) for name, (table, each) in tables.items()}
+    tables = {
+        name: _flat(table, each.emptied(table) if name in unread else each) for name, (table, each) in tables.items()
+    }
     engine = needed("duckdb")
     spill = Spill(temp)
     try:
@@ -64,7 +68,7 @@ def connect(
     except BaseException:
         spill.remove()
         raise
-    return Session(opened, tables, spill, seconds, only or {})  # it removes the folder, whatever goes wrong
+    return Session(opened, tables, spill, seconds, only or {}, unread)  # it removes the folder, whatever goes wrong
 
 
 def _flat(table: Table, source: Source) -> tuple[Table, Source]:
@@ -109,6 +113,7 @@ class Session:
         spill: Spill,
         seconds: float | None,
         only: Mapping[str, tuple[str, Sequence[str]]],
+        unread: Collection[str],
     ) -> None:
         self._engine = engine
         self._only = only
@@ -118,7 +123,7 @@ class Session:
         try:
             self._do("SET TimeZone = 'UTC'; SET preserve_insertion_order = false")
             self._do("SET enable_progress_bar = false")  # in a notebook it is on, and counts rows and joins as they go
-            self._raw = _Raw(self._engine, tables, spill.path)
+            self._raw = _Raw(self._engine, tables, spill.path, unread)
             self._given = tables
             self._flagged: set[str] = set()
             types = {
@@ -187,6 +192,12 @@ class Session:
             bound = self._bound(text)
             return guarded(lambda: self._read_to_the_end(text, bound))
 
+    def bind(self, tree: sqlglot.exp.Query) -> None:
+        """Refuse a statement that does not fit the tables' names and types; it is not run."""
+        text = checked(tree, self.tables, self.dialect)
+        with self._lock:
+            self._bound(text)
+
     def _read_to_the_end(self, text: str, bound: Any) -> Any:
         """Where the engine fails on a cell of a Parquet file, the files are written anew without such cells, once; what
         all other cells mean is the same (see rewriting.py)."""
@@ -216,11 +227,11 @@ class Session:
 
     def _timed(self, bound: Any) -> Any:
         if self._seconds is None:
-            return bound.to_arrow_table()
+            return _fetched(bound)
         clock = threading.Timer(self._seconds, self._engine.interrupt)
         clock.start()
         try:
-            return bound.to_arrow_table()
+            return _fetched(bound)
         finally:
             clock.cancel()
             clock.join()  # an interrupt that comes late must not hit the next statement
@@ -251,12 +262,26 @@ def _held(name: str, type_: str) -> Held:
     return Held(name, type_, there(quoted(name), type_))
 
 
+def _fetched(bound: Any) -> Any:
+    """The rows of a statement. An engine that Ctrl-C stopped says so in its own words, which are no word of the data;
+    one that its clock stopped says it otherwise."""
+    try:
+        return bound.to_arrow_table()
+    except RuntimeError as problem:
+        if str(problem) != "Query interrupted":
+            raise
+    raise KeyboardInterrupt  # outside the handler, so that the engine's error is not its context
+
+
 class _Raw:
     """The tables as their sources hold them. Making it shuts the engine off from every other file."""
 
-    def __init__(self, engine: Any, tables: Mapping[str, tuple[Table, Source]], folder: Path) -> None:
+    def __init__(
+        self, engine: Any, tables: Mapping[str, tuple[Table, Source]], folder: Path, unread: Collection[str]
+    ) -> None:
         self._engine = engine
         self._tables = tables
+        self._unread = unread
         self._files: dict[str, list[str]] = {}
         self._anew: dict[str, list[str]] = {}  # where files would be written anew, by table
         self._attached: dict[str, str] = {}
@@ -268,7 +293,11 @@ class _Raw:
                 ]
             elif isinstance(source, Csv):
                 file = str(Path(folder, f"{number}.csv"))
-                self._files[name] = [guarded(partial(in_utf_8, source.file(), source.codec(), file))]
+                if name in unread:
+                    Path(file).touch()
+                    self._files[name] = [file]
+                else:
+                    self._files[name] = [guarded(partial(in_utf_8, source.file(), source.codec(), file))]
             elif isinstance(source, DuckDBTable):
                 self._attach(name, source.file())
         allowed = ", ".join(
@@ -296,6 +325,10 @@ class _Raw:
     def table(self, name: str, *, flagged: bool = False) -> tuple[str, Mapping[str, Held]]:
         """What to select from, and how every column of the schema is held there; `flagged` where it matters which cells
         cannot be read."""
+        scan, columns = self._scanned(name, flagged=flagged)
+        return (f"(SELECT * FROM {scan} WHERE false)" if name in self._unread else scan), columns
+
+    def _scanned(self, name: str, *, flagged: bool) -> tuple[str, Mapping[str, Held]]:
         table, source = self._tables[name]
         if isinstance(source, Csv):
             return self._csv(name, table, source)
@@ -348,7 +381,10 @@ class _Raw:
     def _known(table: Table, types: Mapping[str, str]) -> dict[str, Held]:
         for column in table.columns:
             if column not in types:
-                raise PlanError(f"the data of table {table.name!r} has no column {column!r}, which the schema names")
+                raise PlanError(
+                    f"the data of table {table.name!r} has no column {column!r}, which the schema names: correct the "
+                    "schema, or the file"
+                )
         return {column: _held(column, types[column]) for column in table.columns}
 
 

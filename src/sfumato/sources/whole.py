@@ -20,13 +20,31 @@ def columns_of(table: Table, source: Source) -> Any:
         return source.columns(table)
     if isinstance(source, Parquet) and any(isinstance(column, TensorColumn) for column in table.columns.values()):
         return _arrow(table, source)
-    exp = needed("sqlglot").exp
     opened = connect({table.name: (table, source)})
     try:
-        names = [exp.column(name, quoted=True) for name in table.columns]
-        return opened.run(exp.select(*names).from_(exp.to_table(table.name)))
+        return opened.run(_every_row(table))
     finally:
         opened.close()
+
+
+def compare_columns(table: Table, source: Source) -> None:
+    """Refuse a source that `columns_of` could not read as this table, whatever its rows are. None of them is read."""
+    if isinstance(source, Frame | Examples):
+        return
+    if isinstance(source, Parquet) and any(isinstance(column, TensorColumn) for column in table.columns.values()):
+        source.check_headers(table, source.files())
+        return
+    opened = connect({table.name: (table, source)}, unread=(table.name,))
+    try:
+        opened.bind(_every_row(table))
+    finally:
+        opened.close()
+
+
+def _every_row(table: Table) -> Any:
+    exp = needed("sqlglot").exp
+    names = [exp.column(name, quoted=True) for name in table.columns]
+    return exp.select(*names).from_(exp.Table(this=exp.to_identifier(table.name, quoted=True)))
 
 
 def _arrow(table: Table, source: Parquet) -> Any:

@@ -123,6 +123,8 @@ LIST: tuple[Attack, ...] = (
     Attack("O3", "a source's collation that makes two people one", "owners.collated",
            quick={"collations": ("NOCASE", "NOACCENT")}, planted={"opens": Of("owners.TRUSTING")}),
     Attack("O4", "a view that computes over all rows", "owners.views", planted={"opens": Of("owners.TRUSTING")}),
+    Attack("O5", "private rows before they are paid for", "unpaid.attack",
+           quick={"rows": 50}, planted={"door": Of("unpaid.CONTROL")}),
     # cells
     Attack("C1", "one cell that changes how others are read", "cells.attack",
            quick={"quick": True}, control="cells.control"),

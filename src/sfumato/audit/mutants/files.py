@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+from collections.abc import Collection, Mapping
 from dataclasses import dataclass
 
+from ...private import Private
 from ...schema import Table
-from ...sources import Csv
+from ...sources import Connection, Csv, Source
 
 
 @dataclass(frozen=True)
@@ -19,3 +21,10 @@ class SchemaOrder(Csv):
     def places(self, table: Table) -> tuple[int, dict[str, int]]:
         names = tuple(self.first_row() or ()) if self.header else tuple(table.columns)
         return len(names), {column: names.index(column) for column in table.columns}
+
+
+class Eager(Private):
+    """Data that is opened whole where a query is only to be tried for its fit, before anybody has paid."""
+
+    def _connected(self, sources: Mapping[str, Source], unread: Collection[str] = ()) -> Connection:
+        return super()._connected(sources)

@@ -164,7 +164,7 @@ def limit(
     account: Named,
     reason: Reason,
     epsilon: Epsilon = None,
-    delta: Delta = None,
+    delta: Annotated[str | None, typer.Option(metavar="D", help="Its delta; without one it stays as it is.")] = None,
     rho: Rho = None,
     raisable: Raisable = False,
     principal: Principal = None,

@@ -19,6 +19,7 @@ from ...query.released.texts import Cell, legend, texts_of
 from ..documents import Part
 from ..problems import CommandError
 from ..screen import columns, facts, say
+from ..shell_words import in_shell
 from ..telling import seen_json
 
 FORMATS = ("table", "csv", "parquet", "json")
@@ -87,7 +88,7 @@ def rows_of(answer: Answer, alpha: float) -> list[dict[str, JsonValue | Number]]
 
 def notes_of(answer: Answer) -> list[str]:
     """What was weighted, dropped and left out, with the options of the shell where the notes name Python's."""
-    return [note.replace("limits=None", "--limit advise").replace("unclip=True", "--unclip") for note in answer.notes]
+    return [in_shell(note) for note in answer.notes]
 
 
 def show_answer(console: Console, answer: Answer, alpha: float) -> None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import shlex
 import sys
 from dataclasses import dataclass
 from pathlib import Path
@@ -169,10 +170,11 @@ def short_of(
         gauges = [line.strip() for line in lines if ": asked " in line]
         if gauges:
             held = [line for line in lines if line.startswith("Room is held")]
+            size = "--rho RHO" if gauges[0].startswith("rho:") else "--epsilon EPS"
             return CommandError(
                 f"the budget of {name} is short; nothing was charged",
                 "\n".join([*gauges, *held]),
-                f"{less}, or have the account raised",
+                f"{less}, or have it raised: `sfumato ledger limit {shlex.quote(name)} {size} --reason TEXT`",
                 BUDGET,
             )
     return error

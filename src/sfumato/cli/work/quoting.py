@@ -146,7 +146,10 @@ def _show(console: Console, body: QuoteDocument, plan: Sql) -> None:
     elif body.fits:
         facts(console, [("verdict", Text("fits the budget", style="bold green"))])
     else:
-        verdict = Text("does not fit the budget: ask for less, or have the account raised", style="bold red")
+        verdict = Text(
+            "does not fit the budget: ask for less, or have the account raised (`sfumato ledger limit`)",
+            style="bold red",
+        )
         facts(console, [("verdict", verdict)])
     if body.steps is not None and body.statements is not None:
         _show_steps(console, body.steps, body.statements)

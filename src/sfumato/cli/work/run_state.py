@@ -60,7 +60,7 @@ def built(listed: ReleaseList, project: Project) -> list[tuple[Listed, Sql]]:
 
 
 def _refused(listed: ReleaseList, refused: list[tuple[Listed, SfumatoError]]) -> CommandError:
-    told = [(each, problem_of(error)) for each, error in refused]
+    told = [(each, problem_of(error, "file")) for each, error in refused]
     name = listed.file.name
     if len(told) == 1:
         (each, problem) = told[0]

@@ -150,5 +150,8 @@ def _verdict(console: Console, body: RunDocument) -> None:
     elif body.fits:
         verdict = Text("fits the budget", style="bold green")
     else:
-        verdict = Text("does not fit the budget: leave something out, or have the account raised", style="bold red")
+        verdict = Text(
+            "does not fit the budget: leave something out, or have the account raised (`sfumato ledger limit`)",
+            style="bold red",
+        )
     facts(console, [("verdict", verdict)])

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import math
+from statistics import NormalDist
 from typing import Any, Literal
 
 from rich.console import Console
@@ -201,7 +203,10 @@ def _show_verdict(console: Console, body: TrainDocument) -> None:
     elif body.fits:
         verdict = Text("fits the budget", style="bold green")
     else:
-        verdict = Text("does not fit the budget: ask for less, or have the account raised", style="bold red")
+        verdict = Text(
+            "does not fit the budget: ask for less, or have the account raised (`sfumato ledger limit`)",
+            style="bold red",
+        )
     facts(console, [("verdict", verdict)], wide=_WIDE)
 
 
@@ -209,8 +214,23 @@ def _show_groups(console: Console, groups: list[GroupDocument]) -> None:
     console.print()
     rows = [[each.name, f"{each.accuracy:.1%} ± {each.error:.1%}", f"{each.records:,}"] for each in groups]
     columns(console, ["subgroup", "accuracy", "records"], rows, (1, 2))
-    least, most = min(groups, key=lambda each: each.accuracy), max(groups, key=lambda each: each.accuracy)
-    if least.accuracy + least.error < most.accuracy - most.error:
-        text = f"the model is worse for {least.name} than for {most.name}: noise and clipping cost small groups most"
+    if (text := worse_for(groups)) is not None:
         say(console, text, style="yellow")
     console.print()
+
+
+def worse_for(groups: list[GroupDocument]) -> str | None:
+    """Which subgroup the model is worse for, where chance does not explain it: the two farthest apart of all pairs are
+    compared, so the level of 5 % is for all pairs together. That the small are hit by noise and clipping is said of a
+    group that is smaller than the other, and as far as public records tell."""
+    if len(groups) < 2:
+        return None
+    least, most = min(groups, key=lambda each: each.accuracy), max(groups, key=lambda each: each.accuracy)
+    pairs = math.comb(len(groups), 2)
+    wider = NormalDist().inv_cdf(1 - 0.05 / (2 * pairs)) / NormalDist().inv_cdf(0.975)
+    if most.accuracy - least.accuracy <= wider * math.hypot(least.error, most.error):
+        return None
+    text = f"the model is worse for {least.name} than for {most.name}"
+    if least.records >= most.records:
+        return text
+    return f"{text}: noise and clipping cost small groups most, and it may be as small in the private data"

@@ -10,6 +10,9 @@ from ..policy import paying
 from .rules_data import charged_where_it_is_read
 from .state import Entry, EntryError, Settled, State
 
+UNOPENED = "unopened"
+"""How a receipt ends whose data was never opened: nothing about it can depend on the data."""
+
 
 def new_receipt(state: State, entry: Entry) -> Receipt:
     """One that was not there before, for a plan that whoever wrote it may pay for from these accounts."""
@@ -52,15 +55,19 @@ def _no_list(settled: Settled) -> None:
 
 
 def settle(state: State, entry: Entry) -> None:
+    """How it ended; what failed with the data open counts towards the lock of every account that paid."""
     settled, outcome = state.settled(entry["receipt"]), entry["outcome"]
     _no_list(settled)
-    early = settled.state in ("spent", "held") and outcome != "failed"
-    if outcome not in ("answered", "failed") or settled.state in ("answered", "failed") or early:
+    unopened = settled.state in ("spent", "held")
+    # "failed" was also written of what was not opened, before there was a word for it, and counts as it did.
+    ends = ("failed", UNOPENED) if unopened else ("answered", "failed", "interrupted")
+    if outcome not in ends or settled.state in ("answered", "failed"):
         raise EntryError("a receipt is settled once, and answered only after it was opened")
     by_steps = settled.receipt.by_steps
     if by_steps and any(settled.receipt.id in state.account(name).held for name in settled.receipt.accounts):
         raise EntryError("it settles work for which room is still held")
-    state.receipts[settled.receipt.id] = settled._replace(state=outcome, answer=entry["answer"])
+    ended = "answered" if outcome == "answered" else "failed"
+    state.receipts[settled.receipt.id] = settled._replace(state=ended, answer=entry["answer"])
     if outcome == "failed":
         for name in settled.receipt.accounts:
             account = state.account(name)

@@ -78,6 +78,13 @@ class Entry:
         found = self.fields.get("reason")
         return found if isinstance(found, str) and found else None
 
+    @property
+    def outcome(self) -> str | None:
+        """Of a receipt that is settled: "answered"; "failed" with the data open, which counts towards the lock;
+        "interrupted" by hand, or "unopened", which do not."""
+        found = self.fields.get("outcome")
+        return found if isinstance(found, str) and found else None
+
     def as_dict(self) -> dict[str, Any]:
         """JSON: records as they are stored."""
         return {
@@ -95,6 +102,7 @@ class Entry:
         told += [", ".join(self.accounts)] if self.accounts else []
         told += [f"receipt {self.receipt[:8]}"] if self.receipt else []
         told += [self.reason] if self.reason else []
+        told += [self.outcome] if self.outcome else []
         return "  ".join(told)
 
 

@@ -36,6 +36,7 @@ _RANDOMNESS = {
 }
 _UNDER_WAY = 10_000  # rows kept back for their ends; beyond, the oldest spend is given as it stands
 _ENDS = ("answered", "failed")
+_OUTCOMES = (*_ENDS, "interrupted", "unopened")  # the last two have no answer either
 
 Charged = Mapping[str, tuple[Price, ...] | None]
 Totals = Mapping[str, Gauges | None]
@@ -258,8 +259,9 @@ def _next(told: Mapping[str, Any], row: Released | None, course: Course, store: 
         return None
     if kind == "open":
         return replace(row, state="opened", opened=told.get("at"))
-    if kind == "settle" and told.get("outcome") in _ENDS:
-        return replace(row, state=told["outcome"], settled=told.get("at"), answer=told.get("answer"))
+    if kind == "settle" and told.get("outcome") in _OUTCOMES:
+        ended = "answered" if told["outcome"] == "answered" else "failed"
+        return replace(row, state=ended, settled=told.get("at"), answer=told.get("answer"))
     return row
 
 

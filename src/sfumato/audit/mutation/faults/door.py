@@ -81,6 +81,11 @@ def pickled() -> None:
     private.Private.__reduce_ex__ = object.__reduce_ex__  # type: ignore[method-assign]
 
 
+@FAULTS.fault("a query is tried on the rows before it is paid", by=attacks("O5"))
+def tried_on_rows() -> None:
+    swap(private.Private, "_connected", lambda one: lambda self, sources, unread=(): one(self, sources))
+
+
 @FAULTS.fault("any receipt opens the data", by=attacks("B4"))
 def any_receipt() -> None:
     swap(private.Private, "_open", lambda _: lambda self, receipt, opens="rows": self._opened(self._sources, opens))

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from dataclasses import replace
 from pathlib import Path
 from typing import Literal
 
@@ -94,14 +95,23 @@ def _level(above: str | None) -> str:
 
 
 def limit(where: Where, name: str, given: tuple[str | None, str | None, str | None, bool], reason: str) -> Outcome:
-    """Raise or lower the limit of an account."""
-    budget = _budget(*given)
+    """Raise or lower the limit of an account. A delta that is not named stays as it is."""
+    asked, delta_given = _budget(*given), given[1] is not None
 
     def act(ledger: Ledger) -> str:
+        budget = asked if delta_given or asked.epsilon is None else _with_delta_of(ledger, name, asked)
         ledger.change_limit(name, budget, reason=reason)
         return f"account {name} has {budget} now"
 
     return _changed(where, "ledger-limit/1", name, act)
+
+
+def _with_delta_of(ledger: Ledger, name: str, budget: Budget) -> Budget:
+    placed = next((each.account for each in ledger.overview().accounts if each.account.name == name), None)
+    now = None if placed is None or placed.filter is None else placed.filter.budget
+    if now is None or now.epsilon is None:
+        return budget
+    return replace(now, epsilon=budget.epsilon, raisable=budget.raisable or now.raisable)
 
 
 def move(where: Where, source: str, target: str, epsilon: str | None, rho: str | None, reason: str) -> Outcome:

@@ -22,7 +22,7 @@ _SHORT = 60  # letters of a reason or purpose on the screen
 
 
 class EntryPart(Part):
-    """One entry of the ledger, with the fields that it has in words."""
+    """One entry of the ledger, with the fields that it has in words. `outcome` is how a receipt was settled."""
 
     number: int
     hash: str
@@ -32,6 +32,7 @@ class EntryPart(Part):
     accounts: list[str]
     receipt: str | None
     why: str | None
+    outcome: str | None = None
     fields: dict[str, Any]
 
 
@@ -100,6 +101,7 @@ def _part(entry: Entry) -> EntryPart:
         accounts=list(entry.accounts),
         receipt=entry.receipt,
         why=entry.reason or note,
+        outcome=entry.outcome,
         fields=entry.as_dict()["fields"],
     )
 
@@ -108,6 +110,7 @@ def _row(entry: EntryPart) -> tuple[Any, ...]:
     when = (entry.at or "")[:16]
     more = [_cut(entry.why)] if entry.why else []
     more += [f"receipt {entry.receipt[:8]}"] if entry.receipt else []
+    more += [entry.outcome] if entry.outcome else []
     return entry.number, when, entry.kind, entry.by or "", ", ".join(entry.accounts), Text("; ".join(more), style="dim")
 
 

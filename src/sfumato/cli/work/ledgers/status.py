@@ -7,7 +7,6 @@ from typing import Any, Literal
 from rich.console import Console
 from rich.text import Text
 
-from ....errors import BudgetError
 from ....ledger.reading import Overview, Statement
 from ....ledger.reading.overview import Placed, unit_of
 from ....ledger.stores.base import Account
@@ -52,8 +51,6 @@ def status(where: Where, account: str | None) -> Outcome:
     """All accounts, or one of them with everything that is known of it."""
     with where.reading() as ledger:
         found = ledger.overview()
-        if account is not None and account not in {each.account.name for each in found.accounts}:
-            raise BudgetError(f"there is no account {account!r}: see `sfumato ledger status` for those that there are")
         told = None if account is None else ledger.statement(account)
     below = _below(found, account)
     known = {each.account.name: each.account for each in found.accounts}

@@ -1,0 +1,141 @@
+"""Fixes in the words of where one stands. The library's texts name Python; whoever typed a command is told its options
+and other commands, and whoever wrote a file is told its fields."""
+
+from __future__ import annotations
+
+import re
+from typing import Literal, NamedTuple
+
+Place = Literal["options", "file"]
+"""Where what is wrong was written: on the command line, or in a file of the project (plan.yaml, sfumato.yaml)."""
+
+
+class Cause(NamedTuple):
+    """A refusal whose fix is another one in the shell: a part of its text, and what to do."""
+
+    part: str
+    options: str
+    file: str | None = None  # where that is something else
+
+
+CAUSES: tuple[Cause, ...] = (
+    Cause("is at work on this project", "try again later, wait for it with --wait SECONDS, or stop it"),
+    Cause("no ledger at that path", "`sfumato ledger open` makes the ledger that sfumato.yaml describes"),
+    Cause("no ledger in that database", "`sfumato ledger open` makes the ledger that sfumato.yaml describes"),
+    Cause(
+        "say how much to spend",
+        "give --epsilon (with --delta), --rho or --accuracy, or `privacy` in sfumato.yaml",
+        "give epsilon (with delta), rho or accuracy, or `privacy` in sfumato.yaml",
+    ),
+    Cause(
+        "the key cannot be read", "bring back the key file that sfumato.yaml names (ledger: key), as this user's own"
+    ),
+    Cause(
+        "is given twice: as an argument",
+        "say it once: as an option here, or in the comment of the query",
+        "say it once: as a field here, or in the comment of the query",
+    ),
+    Cause("no answer is stored under this key", "give another --key: it pays again"),
+    Cause("this key was used for another plan", "give another --key, or none"),
+    Cause("the ledger knows no data set", "`sfumato ledger open` makes the accounts that sfumato.yaml describes"),
+    Cause("the file is empty", "restore the ledger's file, or remove it and run `sfumato ledger open`"),
+    Cause("a privacy officer must look at them", "a privacy officer looks at the failures: `sfumato ledger unlock`"),
+    Cause(
+        "which groups there are is private here",
+        "groups that nobody listed take a --delta; or name them: --keys COLUMN=A,B",
+        "groups that nobody listed take a delta; or name them, as in keys: {COLUMN: [A, B]}",
+    ),
+    Cause(
+        "give it in rows of rank",
+        "say about how many: --group-rows 1000; or in rows of rank: --accuracy rank.COLUMN=20",
+        "say about how many: group_rows: 1000; or in rows of rank: accuracy: {COLUMN: {rank: 20}}",
+    ),
+    Cause(
+        "depends on how many rows a group has",
+        "say about how many: --group-rows 1000",
+        "say about how many: group_rows: 1000",
+    ),
+    Cause("the policy asks what a release is for", "say it: --note TEXT", "say it, as in note: TEXT"),
+    Cause(
+        "would be a fresh budget", "give --under, the account that it is a part of, or --reason why nobody counts twice"
+    ),
+    Cause("there is no account", "name one of these, or make it: `sfumato ledger allocate`"),
+    Cause("nobody asked for that", "see `sfumato ledger pending` for what was asked for"),
+    Cause(
+        "and what was paid so far protects those whom",
+        "put sfumato.yaml back, or give the data another name and a budget of its own; a column that was only renamed "
+        "or moved is entered as docs/ledger.md shows",
+    ),
+)
+
+
+class _Phrase(NamedTuple):
+    """Python's words, and what they are called in the shell and in a file; `\\1` is what the first group matched."""
+
+    python: str
+    options: str
+    file: str
+
+
+_NAME = r"(?:'([^']*)'|\"([^\"]*)\"|name of the column)"
+_SAME = "\\g<0>"
+
+_PHRASES: tuple[_Phrase, ...] = (
+    _Phrase(r"\bkeys=\{'column': 'select'\}", "--keys COLUMN=select", "keys: {COLUMN: select}"),
+    _Phrase(r"\bkeys=\{'column': \[\.\.\.\]\}", "--keys COLUMN=A,B", "keys: {COLUMN: [A, B]}"),
+    _Phrase(r"\blimits=\{'rows': (\w+)\}", r"--limit rows=\1", r"limits: {rows: \1}"),
+    _Phrase(r"\blimits=None\b", "--limit advise", "advise: true"),
+    _Phrase(r"\bunclip=True\b", "--unclip", "unclip: true"),
+    _Phrase(r"\bgroup_rows=(\w+)", r"--group-rows \1", r"group_rows: \1"),
+    _Phrase(r"\bgive the new budget a larger delta\b", "give a larger --delta", "give a larger --delta"),
+    _Phrase(r"\braisable=True\b", "--raisable", "--raisable"),
+    _Phrase(r"\boverwrite=True\b", "--overwrite", "--overwrite"),
+    _Phrase(r"\bepsilon= or rho=", "--epsilon or --rho", "epsilon or rho"),
+    _Phrase(r"\bin note=", "with --note TEXT", "in note"),
+    _Phrase(r"\bparent=", "--under ACCOUNT", "--under ACCOUNT"),
+    _Phrase(r"\breason=", "--reason TEXT", "--reason TEXT"),
+    _Phrase(r"\ba longer wait=", "it more time", "it more time"),
+    # What sfumato.yaml says of tables and columns.
+    _Phrase(r"\bUnit\('user:([^']+)'\)", r"unit: user:\1 (in sfumato.yaml)", r"unit: user:\1"),
+    _Phrase(r"\bTable\(\.\.\., unit='\.\.\.'\)", "as its unit (in sfumato.yaml)", "as its unit"),
+    _Phrase(r"\b(unit|names)='([^']+)'", r"\1: \2", r"\1: \2"),
+    _Phrase(r"\bleave unit= out", "leave its unit out", "leave its unit out"),
+    _Phrase(r"\bgive unit=", "say it in sfumato.yaml (unit)", "give unit"),
+    _Phrase(r"\bnulls='drop'", "nulls: drop", "nulls: drop"),
+    _Phrase(r"\b(constant|scaled)=True\b", r"\1: true", r"\1: true"),
+    _Phrase(r"\btype='(\w+)'", r"type: \1", r"type: \1"),
+    _Phrase(r"\brows= in the schema", "rows of its table in sfumato.yaml", "rows of its table in sfumato.yaml"),
+    # Commands.
+    _Phrase(
+        r"\b(?:ledger\.)?accept_restore\b(?:\([^)]*\))?",
+        "`sfumato ledger accept-restore`",
+        "`sfumato ledger accept-restore`",
+    ),
+    _Phrase(r"\bledger\.pending\(\)", "`sfumato ledger pending`", "`sfumato ledger pending`"),
+    _Phrase(r"\bledger\.verify\(\)|`verify`", "`sfumato ledger verify`", "`sfumato ledger verify`"),
+    _Phrase(r"\bsee ledger\.spent\b", "see `sfumato ledger status ACCOUNT`", "see `sfumato ledger status ACCOUNT`"),
+    _Phrase(r"\bledger\.open_block\b", "the library", "the library"),
+)
+_BOUNDS = re.compile(rf"\bbounds=\{{{_NAME}: \(([^,()]+), ([^()]+)\)\}}")
+
+
+def in_shell(text: str, place: Place = "options") -> str:
+    """The same text, in which nothing is left of Python that stands for an option, a command or a field."""
+    text = _BOUNDS.sub(lambda found: _bounds(found, place), text)
+    for phrase in _PHRASES:
+        text = re.sub(phrase.python, phrase.options if place == "options" else phrase.file, text)
+    return text
+
+
+def fix_of(text: str, place: Place = "options") -> str | None:
+    """What to do about a refusal, where that is another thing in the shell than in Python."""
+    for cause in CAUSES:
+        if cause.part in text:
+            return cause.options if place == "options" or cause.file is None else cause.file
+    return None
+
+
+def _bounds(found: re.Match[str], place: Place) -> str:
+    name = found[1] or found[2] or "COLUMN"
+    low, high = (end.upper() if end.isalpha() else end for end in (found[3], found[4]))
+    return f"--bounds {name}={low}:{high}" if place == "options" else f"bounds: {{{name}: [{low}, {high}]}}"
