@@ -34,6 +34,7 @@ class Kind:
     origin   (table, column) of a public table that holds all its values
     unit     is this the very column that names the unit?
     nullable might it be NULL?
+    places   of a real: values are decimals of so many places and at most 15 digits; in the engine, the doubles nearest
     """
 
     type: Type
@@ -43,6 +44,7 @@ class Kind:
     origin: tuple[str, str] | None = None
     unit: bool = False
     nullable: bool = True
+    places: int | None = None
 
     @property
     def numeric(self) -> bool:
@@ -67,7 +69,7 @@ def of_column(column: Column, *, unit: bool = False) -> Kind:
         return Kind("key", unit=unit)
     if column.type in ("date", "moment"):
         return Kind(column.type, column.lower, column.upper)
-    return Kind(column.type, column.lower, column.upper, nullable=nullable)
+    return Kind(column.type, column.lower, column.upper, nullable=nullable, places=column.decimals)
 
 
 @dataclass(frozen=True)
