@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 import re
 from collections.abc import Mapping
 from dataclasses import dataclass
@@ -47,6 +48,12 @@ class Front:
     def selects(self) -> bool:
         """Are groups chosen privately?"""
         return any(not key.known for key in self.keys)
+
+    @property
+    def groups(self) -> int | None:
+        """How many groups there are at most, where the query and the schema alone tell it."""
+        sizes = [None if key.values is None else len(key.values) for key in self.keys]
+        return None if None in sizes else math.prod(size for size in sizes if size is not None)
 
     @property
     def units(self) -> bool:

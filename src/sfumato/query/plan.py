@@ -156,6 +156,7 @@ class Sql(Plan[dict[str, Any]]):
             if limits.reach:
                 raise ArgumentError("reach is not for rows that are units of their own, unweighted: give bounds.")
             limits = replace(limits, rows=Fraction(1))  # nothing weights them: each counts in full
+        limits = limits.completed(self.front.groups)
         reach = {each.name: limits.rows * each.largest for each in self.questions.measures}
         reach |= self.front.reaches(limits.reach)
         reach |= reaches or {}

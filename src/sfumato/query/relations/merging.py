@@ -50,6 +50,7 @@ def _together(kinds: Sequence[Kind]) -> Kind:
         values=None if None in listed else united,
         origin=first.origin if all(kind.origin == first.origin for kind in kinds) else None,
         unit=all(kind.unit for kind in kinds),
+        row=tuple(kind.row for kind in kinds),  # of one row where they are in each part
         nullable=any(kind.nullable for kind in kinds),
         places=shared_places(list(kinds), bounds) if "real" in {kind.type for kind in kinds} else None,
     )
