@@ -77,12 +77,12 @@ def _block(keys: Sequence[Key], connection: Connection) -> list[tuple[Any, ...]]
 
 def keys_of(groups: Mapping[str, Typed], given: Mapping[str, Any]) -> tuple[Key, ...]:
     """Each key with what is known of it: `given` first, then what the schema or a public table says."""
-    if unknown := sorted(set(given) - set(groups)):
+    if unknown := sorted(set(given) - set(map(str.lower, groups))):
         named = ", ".join(map(repr, groups)) or "nothing"
         raise ArgumentError(f"keys names {unknown[0]!r}, but the query groups by {named}.")
     found = []
     for name, typed in groups.items():
-        asked = given.get(name)
+        asked = given.get(name.lower())
         if asked == SELECT:
             found.append(Key(name, typed, None, None))
         elif asked is not None:

@@ -3,25 +3,27 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
+from contextlib import suppress
 from dataclasses import dataclass, field, replace
 from fractions import Fraction
 from functools import cached_property
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, ClassVar
 
 from .. import checks, events
 from ..checks import Exact
 from ..errors import ArgumentError, PlanError
 from ..owners import other_names
 from ..plan import Plan, Run
-from ..record import record
+from ..record import SHOWN, record
 from ..schema import Column, Named, Schema, Table
 from ..units import Unit
 from . import explain, finish, running
 from .advice import ADVICE, advised
 from .advice import check as check_advice
 from .blur import Blur, blur
+from .canonical import UnsureError
 from .design import Design, Questions, shares_of
-from .front import Front, front
+from .front import Front, front, presented
 from .hints import Hints
 from .hints import limits as limits_by
 from .limits import Limits
@@ -63,6 +65,10 @@ class Sql(Plan[dict[str, Any]]):
     floor: bool = False
     unclip: bool = False
     hints: Hints | None = None
+    written: str | None = field(default=None, compare=False, repr=False, metadata=SHOWN)
+    """The query as somebody wrote it, where `text` is the same question in the one way: how the answer is shown."""
+    as_written: ClassVar[Sql | None] = None
+    """The plan of that query word for word, as earlier versions paid for it."""
 
     def __post_init__(self) -> None:
         checks.instance(self.text, str, "text", "a query")
@@ -123,7 +129,20 @@ class Sql(Plan[dict[str, Any]]):
     def front(self) -> Front:
         """The query taken apart: needs no data."""
         kind = "laplace" if self.rho is None and not self.delta else "gaussian"
-        return front(self.text, self.schema, self.protects, bounds=self.bounds, keys=self.keys, noise=kind)
+        read = front(self.text, self.schema, self.protects, bounds=self.bounds, keys=self.keys, noise=kind)
+        with suppress(UnsureError):  # another text was put in its place
+            return read if self.written is None else presented(read, self.written)
+        return read
+
+    @cached_property
+    def forms(self) -> tuple[Sql, ...]:
+        """Its query in the one way, then word for word, then with the limits of 1 that stood where nobody gave any."""
+        plan = self.as_written
+        if plan is None or plan.limits is None:
+            return (self,) if plan is None else (self, plan)
+        ones: dict[str, Any] = {name: 1 for name in ("keys", "values") if getattr(plan.limits, name) is None}
+        old = replace(plan, limits=replace(plan.limits, **ones))
+        return (self, plan, old) if ones else (self, plan)
 
     @cached_property
     def questions(self) -> Questions:

@@ -99,7 +99,7 @@ def expected(plan: Sql, alpha: float) -> list[Expected]:
     """For every number of the answer: its half-width, or why that is not known yet."""
     known: dict[str, float] = dict(plan.expected_errors(alpha))
     short = {name.removesuffix(" (in rows of rank)"): (name, width) for name, width in known.items()}
-    keys = {key.name for key in plan.front.keys}
+    keys = plan.front.outermost.keys
     found = []
     for name, _ in plan.front.outermost.outputs:
         if name in short:
