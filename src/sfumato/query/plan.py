@@ -195,15 +195,24 @@ class Sql(Plan[dict[str, Any]]):
 
     def _run(self, rows: Any, run: Run) -> dict[str, Any]:
         connection: Connection = rows
-        if self.fixed is not None:
-            return running.answer(self.front, self.fixed, connection, run.noise)
-        return advised(self, connection, run.noise)
+        fixed = self.fixed
+        found = (
+            advised(self, connection, run.noise)
+            if fixed is None
+            else running.answer(self.front, fixed, connection, run.noise)
+        )
+        return found if self.written is None else {**found, "written": self.written}
+
+    def _shown(self, raw: Mapping[str, Any]) -> Sql:
+        """Read back from JSON, it is shown as whoever paid for it wrote it."""
+        first = raw.get("written")
+        return self if self.written is not None or first is None else replace(self, written=first)
 
     def finish(self, raw: dict[str, Any]) -> Answer:
-        return finish.answer(self, raw)
+        return finish.answer(self._shown(raw), raw)
 
     def error(self, raw: dict[str, Any], alpha: float) -> Any:
-        answer = finish.answer(self, raw)
+        answer = self.finish(raw)
         return {name: answer.half_width(name, alpha) if name in answer.numbers else None for name in answer.columns}
 
     def expected_error(self, alpha: float) -> float | None:
