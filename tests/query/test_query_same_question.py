@@ -62,12 +62,9 @@ def plan(text: str, **more: Any) -> Sql:
     return sql(text, SCHEMA, unit=USER, **{"epsilon": 1, "delta": 1e-6, "limits": {"rows": 2}, **more})
 
 
-def private(**_: Any) -> Private:
-    return Private("visits", DATA, unit=USER, schema=SCHEMA)
-
-
-def curator(limit: int = 10) -> Curator:
-    return Curator(private(), MemoryLedger({"visits": Budget(epsilon=limit, delta=1e-3)}))
+def curator() -> Curator:
+    private = Private("visits", DATA, unit=USER, schema=SCHEMA)
+    return Curator(private, MemoryLedger({"visits": Budget(epsilon=10, delta=1e-3)}))
 
 
 FIRST = "SELECT ward, COUNT(*) AS n, SUM(cost) AS total FROM visits WHERE n > 1 AND ok GROUP BY ward"

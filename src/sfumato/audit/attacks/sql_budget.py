@@ -85,9 +85,7 @@ def repeating(*, repeats: int = 1000, stores: bool = True) -> Verdict:
         curator.release(_count(text, Fraction(1, 100), SCHEMA))
         unpaid += stores and ledger.left("d") == left
     broken = len(answers) > 1 or bool(free) or unpaid > 0
-    words = (
-        f"{repeats} repeats gave {len(answers)} answers; {unpaid} of {len(OTHERS)} others were not charged."
-    )
+    words = f"{repeats} repeats gave {len(answers)} answers; {unpaid} of {len(OTHERS)} others were not charged."
     return Verdict("B1", broken, words, {"answers": len(answers), "unpaid": unpaid})
 
 
