@@ -2,7 +2,8 @@
 
     release(plan), in this order, always:
       0  a key used before: its stored release, or a refusal; a key never pays twice, and its data opens once
-         the same plan on the same data version, already answered and paid on these accounts: the stored release
+         the same plan on the same data version, already answered and paid on these accounts: the stored release; also
+         where an earlier version paid for it in another form
       1  the plan must fit the data (unit, columns), and its files the schema; whatever would fail with
          any rows is refused
       2  the ledger charges every account on the path, or refuses; a part of a list that was prepaid is charged nothing,
@@ -84,6 +85,7 @@ class Curator:
     def quote(self, plan: Plan[Any]) -> Quote:
         """Price and expected error, from the plan's own fields. Touches no data and costs nothing."""
         self._check(plan)
+        plan = self.form_of(plan)
         data = self.private.address
         path = self.ledger.path(self.accounts, plan, data=data)
         due = self._due(plan)
@@ -100,6 +102,23 @@ class Curator:
             if self.ledger.answer(self.accounts, plan.hash, data) is not None:
                 return _ANSWERED
         return _PREPAID if self.ledger.prepaid(self.accounts, plan, data=data) is not None else None
+
+    def form_of(self, plan: Plan[Any], key: str | None = None) -> Plan[Any]:
+        """The plan as the ledger knows it: an earlier form of it that is answered, prepaid or paid under this key, else
+        the plan itself. Both ask the same; nothing is charged here."""
+        first, *others = plan.forms
+        if not others or self._known(first, key):
+            return first
+        return next((each for each in others if self._known(each, key)), first)
+
+    def _known(self, plan: Plan[Any], key: str | None) -> bool:
+        data = self.private.address
+        with suppress(BudgetError, ReceiptError):  # whoever may not ask, or asks otherwise, is told so later
+            if key is not None and self.ledger.paid(key, self.accounts, plan, data=data) is not None:
+                return True
+        with suppress(BudgetError):
+            return self._due(plan) is not None
+        return False
 
     def _used(self, account: str, plan: Plan[Any], due: str | None) -> tuple[float | None, float | None]:
         before = self.ledger.used(account)
@@ -130,6 +149,7 @@ class Curator:
         if plan.supervised is not None:
             raise PlanError("a plan without a body runs in your own loop: use curator.supervise(plan)")
         _has_questions(plan)
+        plan = self.form_of(plan, key)
         data = self.private.address
         before, answered = self._before(plan, key)
         if answered is not None:

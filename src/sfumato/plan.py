@@ -10,7 +10,7 @@ from __future__ import annotations
 import threading
 from abc import ABC, abstractmethod
 from collections.abc import Iterator, Mapping
-from dataclasses import dataclass, fields
+from dataclasses import dataclass, fields, replace
 from fractions import Fraction
 from typing import Any, Generic, NamedTuple, Protocol, TypeVar
 
@@ -292,6 +292,13 @@ class Plan(ABC, Generic[R]):
             child.check_schema(schema)
 
     @property
+    def forms(self) -> tuple[Plan[Any], ...]:
+        """The plan, and after it those that ask the very same and may have been paid for in its place: as earlier
+        versions wrote it. Their answers are its answers."""
+        most = max((len(child.forms) for child in self.children), default=1)
+        return self, *(_in_form(self, place) for place in range(1, most))
+
+    @property
     def hash(self) -> str:
         """SHA-256 of the plan's canonical JSON."""
         return record.digest(self)
@@ -332,6 +339,20 @@ def _within(owner: Any, kind: type[Any]) -> Iterator[Any]:
         value = getattr(owner, f.name)
         parts = value.values() if isinstance(value, Mapping) else value if isinstance(value, tuple) else (value,)
         yield from (part for part in parts if isinstance(part, kind))
+
+
+def _in_form(owner: Plan[Any], place: int) -> Plan[Any]:
+    """A plan of plans, with each of these in an earlier form."""
+
+    def swapped(value: Any) -> Any:
+        if isinstance(value, Plan):
+            return value.forms[min(place, len(value.forms) - 1)]
+        if isinstance(value, Mapping) and any(isinstance(each, Plan) for each in value.values()):
+            return {name: swapped(each) for name, each in value.items()}
+        return tuple(map(swapped, value)) if isinstance(value, tuple) else value
+
+    changes = {f.name: swapped(getattr(owner, f.name)) for f in fields(owner) if f.init}
+    return replace(owner, **{name: each for name, each in changes.items() if each is not getattr(owner, name)})
 
 
 _NUMBERS, _LISTED = ("real", "whole"), ("category", "flag")

@@ -91,7 +91,7 @@ def _form(cls: type, kept: bool) -> _Form | None:
     if issubclass(cls, _PLAIN) or not all(f.init for f in fields(cls) if f.metadata.get("live")):
         return None
     live = {f.name: bool(f.metadata.get("live")) for f in fields(cls)}
-    names = sorted(["is", *(f.name for f in fields(cls) if f.init)])
+    names = sorted(["is", *(f.name for f in fields(cls) if f.init and not f.metadata.get("shown"))])
     parts, before = [], "{"
     for name in names:
         before += f"{_quoted(name)}:"
@@ -140,6 +140,10 @@ def kinds(parent: type[T]) -> dict[str, type[T]]:
 
 LIVE = {"live": True}
 """Metadata of a field whose value has no JSON (a callable, a model); its fingerprint goes into the JSON instead."""
+
+
+SHOWN = {"shown": True}
+"""Metadata of a field that is no part of what a record means, only of how it is shown: it is in no JSON, no hash."""
 
 
 LATER = {"later": True}
@@ -238,7 +242,7 @@ def encode(value: Any) -> Any:
             item = getattr(value, f.name)
             if f.metadata.get("live") and item is not None:
                 body[f.name] = {"is": "live", "fingerprint": fingerprint(item)}
-            elif f.init and not (f.metadata.get("later") and item == f.default):
+            elif f.init and not f.metadata.get("shown") and not (f.metadata.get("later") and item == f.default):
                 body[f.name] = encode(item)
         return body
     raise RecordError(f"a {type(value).__name__} has no JSON: use a registered record or plain values")
@@ -313,7 +317,7 @@ def _decode_array(dtype: Any, shape: Any, data: Any) -> np.ndarray[Any, Any]:
 
 
 def _decode_record(cls: type, data: dict[str, Any]) -> Any:
-    known = {f.name: f for f in fields(cls) if f.init}
+    known = {f.name: f for f in fields(cls) if f.init and not f.metadata.get("shown")}
     given = {name: item for name, item in data.items() if name != "is"}
     if strange := sorted(set(given) - set(known)):
         raise RecordError(f"{data['is']!r} has no field {strange[0]!r}")

@@ -225,7 +225,7 @@ def _read(column: Column, raw: tensors.Block | Raw) -> Series:
 
 def _reader(column: Column) -> Callable[[NDArray[Any]], Cells]:
     if column.type == "real":
-        return _reals
+        return _reals if column.decimals is None else partial(_decimals, places=column.decimals)
     if column.type == "whole":
         low, high = column.interval
         return partial(_wholes, low=int(low), high=int(high))
@@ -240,6 +240,15 @@ def _reals(cells: NDArray[Any]) -> Cells:
     values = cells.astype(np.float64)
     values += 0.0  # -0.0 becomes 0.0
     return values, ~np.isnan(values)
+
+
+def _decimals(cells: NDArray[Any], places: int) -> Cells:
+    """Rounded half away from 0, as engines round: k / 10^places is the double nearest to that decimal. What is too
+    large for that stays as it is; bounds are nearer."""
+    values, valid = _reals(cells)
+    steps = np.trunc(np.abs(values) * 10.0**places + 0.5)
+    near = np.copysign(steps / 10.0**places, values) + 0.0
+    return np.where(steps < 2.0**52, near, values), valid
 
 
 def _wholes(cells: NDArray[Any], low: int, high: int) -> Cells:

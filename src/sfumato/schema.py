@@ -26,6 +26,8 @@ DROP = "drop"
 INT64 = (-(2**63), 2**63 - 1)
 COMMON_KEYS = 3
 """How many keys half of all made-up rows share, in a column of keys that are no units."""
+DIGITS = 15
+"""So many decimal digits a double holds: different decimals of so many digits have different nearest doubles."""
 _LARGEST = 2**28  # numbers in one row of a tensor column: a row is held whole
 
 Words = Callable[[int], NDArray[np.uint64]]
@@ -46,6 +48,8 @@ class Column:
     nulls       "drop" leaves a NULL out of the aggregate (also where a category is called "drop"); a number, category
                 or boolean stands in for it
     constant    every row of one unit holds the same value here, so `partition` may split by this column
+    decimals    of a real column of decimal numbers, such as amounts of money: how many digits stand after the point.
+                Cells are rounded to them, and SQL computes with them exactly, as with DECIMAL
     """
 
     type: Type
@@ -54,6 +58,7 @@ class Column:
     categories: tuple[Any, ...] = ()
     nulls: Any = DROP
     constant: bool = False
+    decimals: int | None = field(default=None, metadata=LATER)
 
     def __post_init__(self) -> None:
         checks.one_of(self.type, "type", TYPES)
@@ -73,6 +78,22 @@ class Column:
         elif not isinstance(self.categories, tuple) or self.categories:
             raise checks.refuse("categories", self.categories, f"no categories to a {self.type} column")
         object.__setattr__(self, "nulls", self._stand_in())
+        if self.decimals is not None:
+            self._check_decimals()
+
+    def _check_decimals(self) -> None:
+        """A double tells decimals of up to 15 digits apart, so that none is lost on its way through any source."""
+        if self.type != "real":
+            raise checks.refuse("decimals", self.decimals, f"no decimals to a {self.type} column")
+        places = checks.whole(self.decimals, "decimals", least=0, most=DIGITS)
+        object.__setattr__(self, "decimals", places)
+        ends = {"lower": self.lower, "upper": self.upper} | ({} if self.drops_nulls else {"nulls": self.nulls})
+        for name, end in ends.items():
+            steps = end * 10**places
+            if steps.denominator != 1:
+                raise checks.refuse(name, float(end), f"a number with {places} decimals, as decimals={places} says")
+            if abs(steps) >= 10**DIGITS:
+                raise checks.refuse(name, float(end), f"a number of at most {DIGITS} digits with its {places} decimals")
 
     def _check_bounds(self) -> None:
         if self.type == "whole":
@@ -129,6 +150,8 @@ class Column:
                 for end in (self.lower, self.upper)
             ]
             words += f" in [{ends[0]}, {ends[1]}]"
+        if self.decimals is not None:
+            words += f" with {self.decimals} decimal{'' if self.decimals == 1 else 's'}"
         if self.categories:
             more = ", ..." if len(self.categories) > 5 else ""
             words += f" of {len(self.categories)}: " + ", ".join(map(repr, self.categories[:5])) + more
@@ -154,6 +177,7 @@ class TensorColumn(Column):
     categories: tuple[Any, ...] = field(default=(), init=False)
     nulls: Any = field(default=DROP, init=False)
     constant: bool = field(default=False, init=False)
+    decimals: int | None = field(default=None, init=False)
     shape: tuple[int, ...] = ()
     whole: bool = False
 
@@ -224,8 +248,9 @@ def _whole_ends(column: Column) -> None:
     object.__setattr__(column, "upper", high)
 
 
-def real(lower: Any, upper: Any, *, nulls: Any = DROP, constant: bool = False) -> Column:
-    return Column("real", lower, upper, nulls=nulls, constant=constant)
+def real(lower: Any, upper: Any, *, nulls: Any = DROP, constant: bool = False, decimals: int | None = None) -> Column:
+    """A column of numbers; real(0, 5000, decimals=2) is one of decimal numbers, such as amounts of money."""
+    return Column("real", lower, upper, nulls=nulls, constant=constant, decimals=decimals)
 
 
 def whole(lower: Any, upper: Any, *, nulls: Any = DROP, constant: bool = False) -> Column:
@@ -490,7 +515,8 @@ def _plain(column: Column, words: NDArray[np.uint64]) -> NDArray[Any]:
     assert low is not None and high is not None
     if column.type == "real":
         share = (words >> np.uint64(11)).astype(np.float64) * 2.0**-53
-        return np.clip(float(low) + share * (float(high) - float(low)), float(low), float(high))
+        numbers = np.clip(float(low) + share * (float(high) - float(low)), float(low), float(high))
+        return numbers if column.decimals is None else np.round(numbers, column.decimals)
     span = int(high - low) + 1  # up to 2**64, so Python's own integers
     numbers = np.array([int(low) + word % span for word in words.tolist()], dtype=np.int64)
     return (

@@ -184,7 +184,7 @@ def test_q5_bounds_out_of_the_data_are_refused() -> None:
 # B1, R1, R2
 
 
-def test_b1_repeats_are_free_and_equal_and_rewrites_are_charged() -> None:
+def test_b1_repeats_are_free_and_equal_and_other_questions_are_charged() -> None:
     assert not sql_budget.repeating(repeats=200).broken
     assert sql_budget.repeating(repeats=5, stores=False).broken
 

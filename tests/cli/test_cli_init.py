@@ -205,6 +205,7 @@ def test_declared_types_are_used_and_rows_are_not(place: Path, suffix: str) -> N
 
     path = place / f"stays.{suffix}"
     rows = "SELECT 'P1' AS patient, CAST(7 AS SMALLINT) AS lucky, CAST(1.5 AS DOUBLE) AS odd, true AS ok, " \
+        "CAST(0.05 AS DECIMAL(15, 2)) AS rebate, " \
         "TIMESTAMP '2026-01-01 10:00:00' AS seen, [1, 2] AS many, DATE '2026-01-01' AS start"  # fmt: skip
     with duckdb.connect(str(path) if suffix == "duckdb" else ":memory:") as engine:
         if suffix == "duckdb":
@@ -219,10 +220,11 @@ def test_declared_types_are_used_and_rows_are_not(place: Path, suffix: str) -> N
         return
     assert columns["lucky"] == {"type": "whole"} and columns["odd"] == {"type": "real"} and columns["ok"] == "flag"
     assert columns["seen"]["type"] == "moment" and columns["start"]["type"] == "date" and "many" not in columns
-    assert {todo["what"].split()[0] for todo in told["todo"]} == {"lucky", "odd"}
-    given = ("--column", "lucky=whole:0:9", "--column", "odd=real:-1:1")
+    assert {todo["what"].split()[0] for todo in told["todo"]} == {"lucky", "odd", "rebate"}
+    given = ("--column", "lucky=whole:0:9", "--column", "odd=real:-1:1", "--column", "rebate=real:0:0.1")
     (place / "sfumato.yaml").unlink()
     assert json.loads(init(place, "--source", path.name, "--yes", "--json", *given).out)["ready"]
+    assert open_project(place).schema.tables["stays"].columns["rebate"].decimals == 2
     assert sfumato("query", "SELECT COUNT(*) AS n, SUM(odd) AS s FROM stays", at=place).code == 0
 
 

@@ -125,7 +125,8 @@ def test_an_edited_list_pays_for_what_is_new(tmp_path: Path) -> None:
     folder = project_with(tmp_path)
     run(folder)
     before = spent(folder)
-    text = COUNTS.replace("AVG(cost) AS mean", "AVG(cost) AS average").replace("name: total", "name: sum") + MORE
+    text = COUNTS.replace("AVG(cost) AS mean", "AVG(cost + 1) AS mean").replace("name: total", "name: sum") + MORE
+    text = text.replace("SUM(cost) AS total", "sum(v.cost) AS costs").replace("FROM visits\n", "FROM visits AS v\n", 1)
     (folder / "plan.yaml").write_text(text, encoding="utf-8")
     body = run(folder)
     assert states(body) == {"by_ward": "answered", "sum": "answered", "mean": "released", "more": "released"}
@@ -135,6 +136,22 @@ def test_an_edited_list_pays_for_what_is_new(tmp_path: Path) -> None:
     assert first.number < second.number and body["price"]["releases"] == 2
     (folder / "plan.yaml").write_text(COUNTS, encoding="utf-8")
     assert run(folder)["price"] is None, "the old list is answered too"
+
+
+def test_one_question_that_is_shown_in_two_ways_is_paid_once(tmp_path: Path) -> None:
+    most = """\
+  - name: most
+    sql: select v.ward as station, count(*) as visits from visits v group by 1 order by visits desc limit 1
+    epsilon: 0.2
+    delta: 1e-8
+"""
+    folder = project_with(tmp_path, COUNTS + most)
+    body = run(folder)
+    assert body["price"]["releases"] == 3
+    assert states(body) == dict.fromkeys(("by_ward", "total", "mean", "most"), "released")
+    receipts = {each["name"]: each["receipt"] for each in body["releases"]}
+    assert receipts["most"] == receipts["by_ward"] != receipts["total"]
+    assert {each["name"]: each["rows"] for each in body["releases"]}["most"] == 1
 
 
 def test_what_was_queried_before_is_not_paid_again(tmp_path: Path) -> None:

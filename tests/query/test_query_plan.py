@@ -78,7 +78,8 @@ def test_plans_survive_json_and_hashes_tell_them_apart(name: str) -> None:
     assert again.event == made.event
     others = {plan(**options).hash for options in EVERY.values()}
     assert len(others) == len(EVERY) and made.hash in others
-    assert plan(QUERY + " ", **EVERY[name]).hash != made.hash
+    assert plan(QUERY + " ;", **EVERY[name]).hash == made.hash
+    assert plan(QUERY.replace(" GROUP", " WHERE days > 1 GROUP"), **EVERY[name]).hash != made.hash
 
 
 @pytest.mark.parametrize("name", EVERY)

@@ -483,9 +483,9 @@ def test_evidence_of_a_receipt_that_is_not_there() -> None:
     [
         (
             {"rows": 3},
-            "one patient counts in full up to 3 row(s) over all groups; where patients are counted, in up to 1 ",
+            "one patient counts in full up to 3 row(s) over all groups; where patients are counted, in as many",
         ),
-        ({"rows": 3, "keys": 2, "reach": {"s": 9}}, "in up to 2 group(s); in s up to 9; one that holds more"),
+        ({"rows": 3, "keys": 2, "reach": {"s": 9}}, "in up to 2 group(s); in sum(cost) up to 9; one that holds more"),
     ],
 )
 def test_limits_of_a_query_are_told_in_words(limits: Any, said: str) -> None:

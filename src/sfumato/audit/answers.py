@@ -22,7 +22,7 @@ from ..query.running import Groups
 from .counting import Floats
 from .outputs import Alike, Place
 
-_KEYS = ("groups", "keys")  # what an answer says of its groups: public, and the same in every run
+_KEYS = ("groups", "keys", "written")  # what an answer says of its groups and query: public, the same in every run
 
 
 def repeats(plan: Plan[Any]) -> bool:

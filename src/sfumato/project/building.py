@@ -118,7 +118,8 @@ def _column(path: Place, form: ColumnForm, faults: Faults) -> Column | None:
         shape = tuple(form.shape or ())
         return faults.trying(path, lambda: tensor(shape, read["lower"], read["upper"], whole=form.whole))
     kind, values = form.type, tuple(form.values or ())
-    return faults.trying(path, lambda: Column(kind, categories=values, constant=form.constant, **read))
+    more = {"categories": values, "constant": form.constant, "decimals": form.decimals}
+    return faults.trying(path, lambda: Column(kind, **more, **read))
 
 
 def sources_of(form: ProjectForm, folder: Path, faults: Faults) -> dict[str, Source]:

@@ -35,6 +35,9 @@ class ColumnForm(Form):
     values: list[Category] | None = Field(None, description="the public values of a category column")
     nulls: Scalar = Field(DROP, description="drop, or the value that stands in for a NULL")
     constant: Truth = Field(False, description="every row of one unit holds the same value here")
+    decimals: Whole | None = Field(
+        None, description="of a real column of decimal numbers, such as money: how many digits stand after the point"
+    )
     shape: list[Whole] | None = Field(None, description="of a tensor column: the sides of one row's array, [1, 28, 28]")
     whole: Truth = Field(False, description="of a tensor column: whole numbers, such as token ids")
 
@@ -52,6 +55,8 @@ class ColumnForm(Form):
         elif given & {"shape", "whole"}:
             name = min(given & {"shape", "whole"})
             raise said(f"a {self.type} column has no {name}", f"leave {name} out, or write type: tensor")
+        if self.type != "real" and "decimals" in given:
+            raise said(f"a {self.type} column has no decimals", "leave decimals out, or write type: real")
         if self.type not in _SPANS and bounds:
             raise said(f"a {self.type} column has no {bounds[0]}", f"leave {bounds[0]} out, or change the type")
         if self.type == "category" and not self.values:

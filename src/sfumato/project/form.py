@@ -92,9 +92,11 @@ class LimitsForm(Form):
     """How much one unit counts for in a query, at most, where the query does not say."""
 
     rows: Number = Field(1, description="the length of a unit's vector of row counts")
-    keys: Whole = Field(1, description="in how many groups a unit counts in full")
+    keys: Whole = Field(None, description="in how many groups a unit counts in full; by the rows where left out")
     most_keys: Whole = Field(1000, description="units with more groups have no say in which groups are shown")
-    values: Whole = Field(1, description="how many different values a unit brings to COUNT(DISTINCT column)")
+    values: Whole = Field(
+        None, description="how many values a unit brings to COUNT(DISTINCT column); by the rows where left out"
+    )
     sample: Whole = Field(None, description="keep so many groups of each unit, drawn by a hash")
     salt: Whole = Field(0, description="of that hash")
 

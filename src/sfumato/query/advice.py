@@ -159,6 +159,7 @@ def advised(plan: Sql, connection: Connection, noise: Noise) -> dict[str, Any]:
     if plan.advises:
         limits, reaches = _limits(plan, start, lengths, values, tails, aims)
     design = plan.design(limits, reaches)
+    limits = design.limits
     found = running.sums(front, design, connection, noise, groups, votes=votes is None)
     if votes is not None:
         found["numbers"][VOTES] = votes

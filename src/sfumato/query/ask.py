@@ -12,6 +12,7 @@ from ..errors import ArgumentError
 from ..schema import Schema
 from ..units import Unit
 from . import target
+from .asked import asked
 from .comments import options_in
 from .hints import Hints
 from .limits import Limits
@@ -78,11 +79,11 @@ def sql(
     if wanted is None:
         if fields.get("epsilon") is None and fields.get("rho") is None:
             raise ArgumentError("say how much to spend: epsilon (with delta), rho, or the accuracy wanted.")
-        return _with_groups(Sql(**fields))
+        return _with_groups(asked(Sql(**fields)))
     chance = checks.rational(alpha, "alpha", "a probability")
     if not 0 < chance < 1:
         raise checks.refuse("alpha", alpha, "a probability between 0 and 1")
-    return _with_groups(target.least(fields, wanted, size, chance))
+    return _with_groups(asked(target.least(fields, wanted, size, chance)))
 
 
 def _with_groups(plan: Sql) -> Sql:

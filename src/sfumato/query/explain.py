@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING
 from . import ranks
 from .aggregates import VOTES
 from .finish import expected, expected_loss
+from .keys import blocks
 from .words import counts_for
 
 if TYPE_CHECKING:
@@ -47,8 +48,12 @@ def _statements(plan: Sql) -> list[str]:
 
 def _groups(plan: Sql) -> list[str]:
     lines = []
-    for key in plan.front.keys:
-        if key.values is not None:
+    for block in blocks(plan.front.keys):
+        key = plan.front.keys[block[0]]
+        if len(block) > 1 and key.origin is not None:
+            names = ", ".join(plan.front.keys[place].name for place in block)
+            lines.append(f"group by {names}: as they occur together in the public table {key.origin[0]}")
+        elif key.values is not None:
             lines.append(f"group by {key.name}: {len(key.values)} public values; those without rows appear, too")
         elif key.origin is not None:
             lines.append(f"group by {key.name}: the values of the public table {key.origin[0]}")

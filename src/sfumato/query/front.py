@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
+import math
 import re
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from fractions import Fraction
 from functools import cached_property
 from typing import Any
@@ -16,10 +17,11 @@ from sqlglot.errors import SqlglotError
 from ..schema import Schema
 from ..units import Unit
 from .aggregates import VOTES, Aggregate, Interval, Ranked, Statistic
+from .canonical import UnsureError, canonical
 from .expressions.functions.cells import asked
 from .keys import Key, keys_of, within
 from .kinds import Kind, Typed
-from .outermost import Outermost, take_apart
+from .outermost import Outermost, outputs_of, shown_as, take_apart
 from .refusal import QueryError
 from .relations.bases import steady
 from .relations.reading import Reading, base_tables, reading
@@ -48,6 +50,12 @@ class Front:
     def selects(self) -> bool:
         """Are groups chosen privately?"""
         return any(not key.known for key in self.keys)
+
+    @property
+    def groups(self) -> int | None:
+        """How many groups there are at most, where the query and the schema alone tell it."""
+        sizes = [None if key.values is None else len(key.values) for key in self.keys]
+        return None if None in sizes else math.prod(size for size in sizes if size is not None)
 
     @property
     def units(self) -> bool:
@@ -142,6 +150,18 @@ def front(
         raise _too_deep() from None
 
 
+def presented(front: Front, text: str) -> Front:
+    """The same questions, shown as this text asks for them."""
+    tree = parsed(text)
+    select = canonical(tree)
+    if not isinstance(tree, exp.Select) or not isinstance(select, exp.Select):
+        raise UnsureError
+    try:
+        return replace(front, outermost=shown_as(front.outermost, select, outputs_of(tree)))
+    except (QueryError, StopIteration):
+        raise UnsureError from None
+
+
 def _too_deep() -> QueryError:
     return QueryError("The query is nested too deeply.", "use fewer levels of brackets")
 
@@ -151,7 +171,7 @@ def parsed(text: str) -> exp.Query:
     if _HALF.search(text):  # which no terminal, log or engine takes
         raise QueryError("The query holds half of a character.", "write its characters whole, in UTF-8")
     try:
-        trees = [tree for tree in sqlglot.parse(text, dialect="duckdb") if tree is not None]
+        trees = [tree for tree in sqlglot.parse(text, dialect="duckdb") if tree and not isinstance(tree, exp.Semicolon)]
     except SqlglotError as problem:
         found = getattr(problem, "errors", None) or [{}]
         where = f" at line {found[0]['line']}, column {found[0]['col']}" if "line" in found[0] else ""

@@ -126,7 +126,6 @@ def loss(plan: Sql, hints: Hints, chosen: Limits) -> float:
 def _groups(plan: Sql, hints: Hints) -> int:
     if hints.groups is not None:
         return hints.groups
-    sizes = [None if key.values is None else len(key.values) for key in plan.front.keys]
-    if any(size is None for size in sizes):
+    if plan.front.groups is None:
         raise ArgumentError("groups of hints is missing: say about how many groups there are, the query does not.")
-    return math.prod(size for size in sizes if size)
+    return plan.front.groups

@@ -44,25 +44,46 @@ class Key:
     def known(self) -> bool:
         return self.values is not None or self.origin is not None
 
-    def listed(self, connection: Connection) -> tuple[Any, ...]:
-        """All values that are given, in their order; those of a public table in sorted order."""
-        if self.values is not None:
-            return self.values
-        assert self.origin is not None
-        table, column = self.origin
-        name = exp.column(column, quoted=True)
-        found = connection.run(exp.select(name).distinct().from_(exp.to_table(table, quoted=True)))
-        return tuple(sorted((each for each in found.column(0).to_pylist() if each is not None), key=ordering))
+
+def blocks(keys: Sequence[Key]) -> list[list[int]]:
+    """The places of keys that belong together: columns of one row of a public table, which are listed as they occur
+    there. Every other key is alone, and so is one whose values somebody gave."""
+    found: dict[Any, list[int]] = {}
+    for place, key in enumerate(keys):
+        row = None if key.origin is None else key.typed.kind.row
+        found.setdefault(place if row is None else (key.origin[0], row), []).append(place)  # type: ignore[index]
+    return list(found.values())
+
+
+def listed(keys: Sequence[Key], connection: Connection) -> list[tuple[Any, ...]]:
+    """All groups: every combination of values that are given and of what public tables hold."""
+    together = blocks(keys)
+    places = [place for block in together for place in block]
+    order = sorted(range(len(places)), key=places.__getitem__)
+    lists = [_block([keys[place] for place in block], connection) for block in together]
+    rows = (tuple(itertools.chain.from_iterable(parts)) for parts in product(lists))
+    return [tuple(row[at] for at in order) for row in rows]
+
+
+def _block(keys: Sequence[Key], connection: Connection) -> list[tuple[Any, ...]]:
+    """The values of one key, or the different rows of several columns of a public table; none with a NULL."""
+    if len(keys) == 1 and keys[0].values is not None:
+        return [(value,) for value in keys[0].values]
+    origins = [key.origin for key in keys if key.origin is not None]
+    names = [exp.column(column, quoted=True) for _, column in origins]
+    found = connection.run(exp.select(*names).distinct().from_(exp.to_table(origins[0][0], quoted=True)))
+    rows = zip(*(column.to_pylist() for column in found.columns), strict=True)
+    return sorted((row for row in rows if None not in row), key=lambda row: tuple(map(ordering, row)))
 
 
 def keys_of(groups: Mapping[str, Typed], given: Mapping[str, Any]) -> tuple[Key, ...]:
     """Each key with what is known of it: `given` first, then what the schema or a public table says."""
-    if unknown := sorted(set(given) - set(groups)):
+    if unknown := sorted(set(given) - set(map(str.lower, groups))):
         named = ", ".join(map(repr, groups)) or "nothing"
         raise ArgumentError(f"keys names {unknown[0]!r}, but the query groups by {named}.")
     found = []
     for name, typed in groups.items():
-        asked = given.get(name)
+        asked = given.get(name.lower())
         if asked == SELECT:
             found.append(Key(name, typed, None, None))
         elif asked is not None:
@@ -150,7 +171,7 @@ def _moment(value: Any, name: str, type: str) -> datetime.date:
     return times.read(number, type)
 
 
-def product(lists: Sequence[tuple[Any, ...]]) -> list[tuple[Any, ...]]:
+def product(lists: Sequence[Sequence[Any]]) -> list[tuple[Any, ...]]:
     """Every combination of the given values."""
     _few(map(len, lists))
     return list(itertools.product(*lists))

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, field, replace
 from fractions import Fraction
 from typing import Any, Literal
 
@@ -32,8 +32,10 @@ class Kind:
     upper    1970-01-01
     values   all the values it can take, where these are public (a category, a flag, a CASE over constants)
     origin   (table, column) of a public table that holds all its values
+    row      which row of that table it is from: columns of equal `row` hold values that stand in one row of it
     unit     is this the very column that names the unit?
     nullable might it be NULL?
+    places   of a real: values are decimals of so many places and at most 15 digits; in the engine, the doubles nearest
     """
 
     type: Type
@@ -43,10 +45,16 @@ class Kind:
     origin: tuple[str, str] | None = None
     unit: bool = False
     nullable: bool = True
+    places: int | None = None
+    row: Any = field(default=None, compare=False)
 
     @property
     def numeric(self) -> bool:
         return self.type in ("real", "whole")
+
+    def moved(self) -> Kind:
+        """The same values, out of other rows."""
+        return replace(self, unit=False, nullable=True, row=None)
 
     @property
     def bounded(self) -> bool:
@@ -67,7 +75,7 @@ def of_column(column: Column, *, unit: bool = False) -> Kind:
         return Kind("key", unit=unit)
     if column.type in ("date", "moment"):
         return Kind(column.type, column.lower, column.upper)
-    return Kind(column.type, column.lower, column.upper, nullable=nullable)
+    return Kind(column.type, column.lower, column.upper, nullable=nullable, places=column.decimals)
 
 
 @dataclass(frozen=True)

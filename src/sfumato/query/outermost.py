@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Container, Iterator, Mapping
-from dataclasses import dataclass, field
+from collections.abc import Container, Iterable, Iterator, Mapping
+from dataclasses import dataclass, field, replace
 from fractions import Fraction
 from typing import Any
 
@@ -49,7 +49,7 @@ class Outermost:
     named: Mapping[str, str]
     """By the text of a key's expression: its name."""
     aliases: Mapping[str, tuple[str, ...]]
-    """By name of an output: the texts of its aggregates."""
+    """By name of an output, in lower case: the texts of its aggregates."""
 
 
 @dataclass
@@ -296,20 +296,9 @@ def take_apart(select: exp.Select, reading: Reading, *, bounds: Mapping[str, Int
         if select.args.get(name):
             clause = select.args[name] if isinstance(select.args[name], exp.Expression) else select
             raise QueryError(f"{name.upper()} cannot stand in the outermost SELECT.", "move it into a subquery", clause)
-    outputs: dict[str, exp.Expression] = {}
-    for place, node in enumerate(select.expressions, 1):
-        if isinstance(node, exp.Star) or (isinstance(node, exp.Column) and isinstance(node.this, exp.Star)):
-            raise QueryError("SELECT * would show rows.", "aggregate: SELECT COUNT(*) ...", node)
-        name = _output_name(node, place)
-        if name in outputs:
-            raise QueryError(f"Two columns are called {name!r}.", "give one of them another name with AS", node)
-        outputs[name] = node.unalias()
+    outputs, later = outputs_of(select), _later(select)
     taking = _Taking(reading, bounds, noise)
-    having = select.args["having"].this if select.args.get("having") else None
-    order = tuple(select.args["order"].expressions) if select.args.get("order") else ()
-    later = [each for each in (having, *order) if each is not None]
-    nodes = [(node, name) for name, each in outputs.items() for node in _aggregates(each)]
-    nodes += [(node, "") for each in later for node in _aggregates(each)]
+    nodes = aggregates_of(select)
     if not nodes:
         raise QueryError("The query shows rows: nothing in it aggregates over units.", f"use one of {_KNOWN}", select)
     for node, _ in nodes:
@@ -319,17 +308,68 @@ def take_apart(select: exp.Select, reading: Reading, *, bounds: Mapping[str, Int
     taking.groups(select, outputs)
     for node, alias in nodes:
         taking.aggregate(node, alias)
-    for each in outputs.values():
-        taking.settle(each)
-    for each in later:
-        taking.settle(each, outputs)
+    _settle(taking, outputs, later)
     unused = sorted(set(bounds) - taking.used)
     if unused:
         raise QueryError(
             f"bounds names {unused[0]!r}, which no aggregate of numbers uses.", "name a column of the answer"
         )
-    aliases = {name: tuple(text_of(node) for node in _aggregates(each)) for name, each in outputs.items()}
-    return Outermost(reading, taking.keys, taking.found, tuple(outputs.items()), select, taking.named, aliases)
+    shown = tuple(outputs.items())
+    return Outermost(reading, taking.keys, taking.found, shown, select, taking.named, _aliases(outputs))
+
+
+def outputs_of(select: exp.Select) -> dict[str, exp.Expression]:
+    """What the SELECT list asks for, by name."""
+    outputs: dict[str, exp.Expression] = {}
+    for place, node in enumerate(select.expressions, 1):
+        if isinstance(node, exp.Star) or (isinstance(node, exp.Column) and isinstance(node.this, exp.Star)):
+            raise QueryError("SELECT * would show rows.", "aggregate: SELECT COUNT(*) ...", node)
+        name = _output_name(node, place)
+        if name in outputs:
+            raise QueryError(f"Two columns are called {name!r}.", "give one of them another name with AS", node)
+        outputs[name] = node.unalias()
+    return outputs
+
+
+def aggregates_of(select: exp.Select) -> list[tuple[exp.Expression, str]]:
+    """Every aggregate, with the name of the output that it is in, in lower case; empty in HAVING and ORDER BY."""
+    nodes = [(node, name.lower()) for name, each in outputs_of(select).items() for node in _aggregates(each)]
+    return nodes + [(node, "") for each in _later(select) for node in _aggregates(each)]
+
+
+def shown_as(outermost: Outermost, select: exp.Select, titles: Iterable[str]) -> Outermost:
+    """The same groups and aggregates, as another SELECT shows them: its columns under these names, HAVING, ORDER BY and
+    LIMIT."""
+    outputs = dict(zip(titles, outputs_of(select).values(), strict=True))
+    taking = _Taking(outermost.reading, {}, "")
+    taking.groups(select, outputs)
+    _settle(taking, outputs, _later(select))
+    trees = {name: key.tree for name, key in outermost.keys.items()}
+    names = {
+        name: next(other for other, tree in trees.items() if tree == key.tree) for name, key in taking.keys.items()
+    }
+    named = {text: names[name] for text, name in taking.named.items()}
+    aliases = {**_aliases(outputs), **outermost.aliases}
+    shown = tuple(outputs.items())
+    return replace(outermost, keys=taking.keys, outputs=shown, select=select, named=named, aliases=aliases)
+
+
+def _later(select: exp.Select) -> list[exp.Expression]:
+    """What is asked of the released numbers besides."""
+    having = select.args["having"].this if select.args.get("having") else None
+    order = tuple(select.args["order"].expressions) if select.args.get("order") else ()
+    return [each for each in (having, *order) if each is not None]
+
+
+def _settle(taking: _Taking, outputs: Mapping[str, exp.Expression], later: list[exp.Expression]) -> None:
+    for each in outputs.values():
+        taking.settle(each)
+    for each in later:
+        taking.settle(each, outputs)
+
+
+def _aliases(outputs: Mapping[str, exp.Expression]) -> dict[str, tuple[str, ...]]:
+    return {name.lower(): tuple(text_of(node) for node in _aggregates(each)) for name, each in outputs.items()}
 
 
 def _summed_text(taking: _Taking, node: exp.Expression) -> str:

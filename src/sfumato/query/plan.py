@@ -3,26 +3,28 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
+from contextlib import suppress
 from dataclasses import dataclass, field, replace
 from fractions import Fraction
 from functools import cached_property
 from math import prod
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, ClassVar
 
 from .. import checks, events
 from ..checks import Exact
 from ..errors import ArgumentError, PlanError
 from ..owners import other_names
 from ..plan import Plan, Run, rehearsed_above
-from ..record import record
+from ..record import SHOWN, record
 from ..schema import COMMON_KEYS, Column, Named, Schema, Table
 from ..units import Unit
 from . import explain, finish, ranks, running
 from .advice import ADVICE, Layout, advised
 from .advice import check as check_advice
 from .blur import Blur, blur
+from .canonical import UnsureError
 from .design import Design, Questions, shares_of
-from .front import Front, front
+from .front import Front, front, presented
 from .hints import Hints
 from .hints import limits as limits_by
 from .keys import check_groups
@@ -67,6 +69,10 @@ class Sql(Plan[dict[str, Any]]):
     floor: bool = False
     unclip: bool = False
     hints: Hints | None = None
+    written: str | None = field(default=None, compare=False, repr=False, metadata=SHOWN)
+    """The query as somebody wrote it, where `text` is the same question in the one way: how the answer is shown."""
+    as_written: ClassVar[Sql | None] = None
+    """The plan of that query word for word, as earlier versions paid for it."""
 
     def __post_init__(self) -> None:
         checks.instance(self.text, str, "text", "a query")
@@ -127,7 +133,20 @@ class Sql(Plan[dict[str, Any]]):
     def front(self) -> Front:
         """The query taken apart: needs no data."""
         kind = "laplace" if self.rho is None and not self.delta else "gaussian"
-        return front(self.text, self.schema, self.protects, bounds=self.bounds, keys=self.keys, noise=kind)
+        read = front(self.text, self.schema, self.protects, bounds=self.bounds, keys=self.keys, noise=kind)
+        with suppress(UnsureError):  # another text was put in its place
+            return read if self.written is None else presented(read, self.written)
+        return read
+
+    @cached_property
+    def forms(self) -> tuple[Sql, ...]:
+        """Its query in the one way, then word for word, then with the limits of 1 that stood where nobody gave any."""
+        plan = self.as_written
+        if plan is None or plan.limits is None:
+            return (self,) if plan is None else (self, plan)
+        ones: dict[str, Any] = {name: 1 for name in ("keys", "values") if getattr(plan.limits, name) is None}
+        old = replace(plan, limits=replace(plan.limits, **ones))
+        return (self, plan, old) if ones else (self, plan)
 
     @cached_property
     def questions(self) -> Questions:
@@ -170,6 +189,7 @@ class Sql(Plan[dict[str, Any]]):
             if limits.reach:
                 raise ArgumentError("reach is not for rows that are units of their own, unweighted: give bounds.")
             limits = replace(limits, rows=Fraction(1))  # nothing weights them: each counts in full
+        limits = limits.completed(self.front.groups)
         reach = {each.name: limits.rows * each.largest for each in self.questions.measures}
         reach |= self.front.reaches(limits.reach)
         reach |= reaches or {}
@@ -215,15 +235,24 @@ class Sql(Plan[dict[str, Any]]):
 
     def _run(self, rows: Any, run: Run) -> dict[str, Any]:
         connection: Connection = rows
-        if self.fixed is not None:
-            return running.answer(self.front, self.fixed, connection, run.noise)
-        return advised(self, connection, run.noise)
+        fixed = self.fixed
+        found = (
+            advised(self, connection, run.noise)
+            if fixed is None
+            else running.answer(self.front, fixed, connection, run.noise)
+        )
+        return found if self.written is None else {**found, "written": self.written}
+
+    def _shown(self, raw: Mapping[str, Any]) -> Sql:
+        """Read back from JSON, it is shown as whoever paid for it wrote it."""
+        first = raw.get("written")
+        return self if self.written is not None or first is None else replace(self, written=first)
 
     def finish(self, raw: dict[str, Any]) -> Answer:
-        return finish.answer(self, raw)
+        return finish.answer(self._shown(raw), raw)
 
     def error(self, raw: dict[str, Any], alpha: float) -> Any:
-        answer = finish.answer(self, raw)
+        answer = self.finish(raw)
         return {name: answer.half_width(name, alpha) if name in answer.numbers else None for name in answer.columns}
 
     def expected_error(self, alpha: float) -> float | None:

@@ -21,7 +21,7 @@ from .bounding import Sums, distinct_values, sampled
 from .design import Design
 from .front import Front
 from .integers import Integers, wholes
-from .keys import among, label, ordering, product
+from .keys import among, label, listed, ordering
 from .kinds import Kind, Typed
 from .measures import Coordinate, count_rows
 from .quantiles import histogram, quantiles
@@ -71,7 +71,7 @@ def answer(
 
 def given(front: Front, connection: Connection) -> Groups:
     """The groups that are public; one where the query has none."""
-    return Groups(product([key.listed(connection) for key in front.keys]), True)
+    return Groups(listed(front.keys, connection), True)
 
 
 def selected(front: Front, design: Design, connection: Connection, noise: Noise) -> tuple[Groups, dict[str, Any]]:

@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from .limits import Limits
+from .outermost import text_of
 
 if TYPE_CHECKING:
     from .plan import Sql
@@ -20,7 +21,8 @@ def counts_for(plan: Sql, limits: Limits) -> str:
             found.append(f"{_many(rows, 'row')} in one group, or {2 * rows:g} spread over four")
         else:
             found.append(_many(rows, "row") + (" over all groups" if plan.front.keys else ""))
-        found += [f"{float(each):g} in {name}" for name, each in limits.reach.items()]
+        titles = {text_of(node).lower(): name for name, node in plan.front.outermost.outputs}
+        found += [f"{float(each):g} in {titles.get(name, name)}" for name, each in limits.reach.items()]
     if questions.votes and plan.front.keys:
         found.append(f"{_many(limits.keys, 'group')} where {unit}s are counted")
     if questions.distinct:

@@ -42,6 +42,7 @@ _SPANS = {
     **_CLOCKS,
 }
 _NESTED = ("STRUCT", "MAP", "UNION", "LIST")
+_DECIMAL = re.compile(r"DECIMAL\((\d+),\s*(\d+)\)")
 
 
 @dataclass(frozen=True)
@@ -66,6 +67,11 @@ class _Cell:
     kind: str
     type: str
     span: tuple[int, int] = INT64
+
+    def has_at_most(self, places: int) -> bool:
+        """Is it stored in decimals, with no more places than these?"""
+        scaled = _DECIMAL.fullmatch(self.type) if self.kind == "decimal" else None
+        return scaled is not None and int(scaled[2]) <= places
 
 
 def reading(column: Column, raw: str, physical: str, x: str) -> Reading:
@@ -112,7 +118,7 @@ def enumeration(x: str) -> str:
 def _cell(x: str, raw: str, physical: str) -> _Cell:
     if physical in _RANGES:
         return _Cell(x, raw, "whole", physical, _RANGES[physical])
-    if scaled := re.fullmatch(r"DECIMAL\((\d+),\s*(\d+)\)", physical):
+    if scaled := _DECIMAL.fullmatch(physical):
         if scaled[2] == "0":
             return _Cell(x, f"TRY_CAST({raw} AS HUGEINT)", "whole", "HUGEINT", _RANGES["HUGEINT"])
         return _Cell(x, raw, "decimal", physical)
@@ -147,7 +153,19 @@ def _real(column: Column, cell: _Cell) -> Reading:
     if cell.kind == "whole" and low <= cell.span[0] and cell.span[1] <= high:
         value = f"CAST({x} AS DOUBLE)"
         return Reading(cell.sql, value if column.drops_nulls else f"COALESCE({value}, {other})", "DOUBLE")
-    return Reading(number, _clamped(x, _double(low), _double(high), x, other), "DOUBLE")
+    value = x
+    if column.decimals is not None and cell.kind != "whole" and not cell.has_at_most(column.decimals):
+        value = _rounded(x, column.decimals)
+    return Reading(number, _clamped(x, _double(low), _double(high), value, other), "DOUBLE")
+
+
+def _rounded(x: str, places: int) -> str:
+    """Half away from 0. As x is within its bounds, of 15 digits with these places, nothing here overflows, and the
+    quotient is the double nearest to the decimal."""
+    power = _double(10.0**places)
+    return (
+        f"trunc({x} * {power} + CASE WHEN {x} < {_double(0.0)} THEN {_double(-0.5)} ELSE {_double(0.5)} END) / {power}"
+    )
 
 
 def _whole(column: Column, cell: _Cell) -> Reading:

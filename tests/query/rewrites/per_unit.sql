@@ -9,8 +9,8 @@ WITH _pairs AS MATERIALIZED (
     CAST(GREATEST(LEAST(COALESCE(q1, 0), 4398046511104), -4398046511104) AS BIGINT) AS s1
   FROM (
     SELECT
-      "t"."_unit" AS "_unit",
-      TRY_CAST(CAST(CAST("t"."visits" AS DOUBLE) - CAST('10.0' AS DOUBLE) AS DOUBLE) AS INT) AS "q1"
+      "part"."_unit" AS "_unit",
+      TRY_CAST(CAST(CAST("part"."visits" AS DOUBLE) - CAST('10.0' AS DOUBLE) AS DOUBLE) AS INT) AS "q1"
     FROM (
       SELECT
         "groups"."_unit" AS "_unit",
@@ -38,7 +38,7 @@ WITH _pairs AS MATERIALIZED (
           1,
           2
       ) AS "groups"
-    ) AS "t"
+    ) AS "part"
   ) AS _rows
   WHERE
     NOT _unit IS NULL

@@ -1,7 +1,8 @@
 """B1, R1 and R2: many questions instead of a clever one.
 
-B1  the same query a thousand times: one charge, and the same bytes each time. A query that only means the same (another
-    alias, conditions in another order, x + 0) is another query, and is charged.
+B1  the same query a thousand times: one charge, and the same bytes each time. Typed otherwise (another alias, other
+    order of conditions) it is the same query, with the same numbers; one that merely comes to the same (x + 0) is
+    another query, and is charged.
 R1  Dinur and Nissim 2003: random subset counts, and least squares for everybody's bit. Laplace noise of epsilon 1 per
     query gives all bits away; under one budget either queries are refused, or no more bits are found than the budget
     allows: a share of e^eps / (1 + e^eps).
@@ -35,14 +36,20 @@ from .verdict import FALSE_ALARM, Verdict, without_warnings
 
 USER = Unit("user:u")
 SCHEMA = one_table({"u": key(), "w": category(["a", "b"]), "x": real(0, 9)}, "u")
-REWRITES = (
-    "SELECT COUNT(*) AS n FROM t WHERE x > 1 AND w = 'a'",
+QUERY = "SELECT COUNT(*) AS n FROM t WHERE x > 1 AND w = 'a'"
+ALIKE = (
     "SELECT COUNT(*) AS m FROM t WHERE x > 1 AND w = 'a'",
     "SELECT COUNT(*) AS n FROM t WHERE w = 'a' AND x > 1",
+    "SELECT COUNT(*) AS n FROM t AS s WHERE (1 < s.x) AND 'a' = s.w",
+    "select  count(*) as n from T where X > 1 and w = 'a';",
+)
+OTHERS = (
     "SELECT COUNT(*) AS n FROM t WHERE x + 0 > 1 AND w = 'a'",
-    "SELECT COUNT(*) AS n FROM t AS s WHERE x > 1 AND w = 'a'",
     "SELECT COUNT(1) AS n FROM t WHERE x > 1 AND w = 'a'",
-    "SELECT  COUNT(*) AS n FROM t WHERE x > 1 AND w = 'a'",
+    "SELECT COUNT(*) AS n FROM t WHERE x > 1 OR w = 'a'",
+    "SELECT COUNT(*) AS n FROM t WHERE x >= 1 AND w = 'a'",
+    "SELECT COUNT(*) AS n FROM t WHERE x > 1 AND w = 'A'",
+    "SELECT COUNT(*) AS n FROM t WHERE NOT (x > 1 AND w = 'a')",
 )
 PAIR = ("SELECT COUNT(*) AS n FROM t", "SELECT COUNT(*) AS n FROM t WHERE u <> 7")
 BITS, QUERIES = 128, 1024
@@ -62,21 +69,23 @@ def repeating(*, repeats: int = 1000, stores: bool = True) -> Verdict:
     """B1. Without a store of answers, which is the planted bug, every repeat draws anew; `stores` False plants it."""
     columns = {"u": list(range(50)), "w": ["a", "b"] * 25, "x": [2.0] * 50}
     curator, ledger = _curator(SCHEMA, columns, 10)
-    plan = _count(REWRITES[0], Fraction(1, 100), SCHEMA)
+    plan = _count(QUERY, Fraction(1, 100), SCHEMA)
     answers = {record.canonical(curator.release(plan).raw)}
     before = ledger.left("d")
     for _ in range(repeats - 1):
         if not stores:  # the same question to a ledger that knows of none
             curator, _ledger = _curator(SCHEMA, columns, 10)
         answers.add(record.canonical(curator.release(plan).raw))
+    for text in ALIKE if stores else ():
+        answers.add(record.canonical(curator.release(_count(text, Fraction(1, 100), SCHEMA)).raw))
     free = stores and ledger.left("d") != before
     unpaid = 0
-    for text in REWRITES[1:]:
+    for text in OTHERS:
         left = ledger.left("d")
         curator.release(_count(text, Fraction(1, 100), SCHEMA))
         unpaid += stores and ledger.left("d") == left
     broken = len(answers) > 1 or bool(free) or unpaid > 0
-    words = f"{repeats} repeats gave {len(answers)} answers; {unpaid} of {len(REWRITES) - 1} rewrites were not charged."
+    words = f"{repeats} repeats gave {len(answers)} answers; {unpaid} of {len(OTHERS)} others were not charged."
     return Verdict("B1", broken, words, {"answers": len(answers), "unpaid": unpaid})
 
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 
 from .looking import Look
@@ -35,8 +35,10 @@ class TableDraft:
         return next((column for column in self.columns if column.name == name), None)
 
     def put(self, column: Column) -> None:
-        """Put it in the place of the one of its name."""
-        self.columns = [column if each.name == column.name else each for each in self.columns]
+        """Put it in the place of the one of its name; how many decimals it has is declared by the file."""
+        self.columns = [
+            replace(column, decimals=each.decimals) if each.name == column.name else each for each in self.columns
+        ]
 
 
 @dataclass

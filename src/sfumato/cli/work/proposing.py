@@ -31,6 +31,7 @@ class Column:
     values   the categories; empty where nobody has said
     unit     how likely it names the unit: SURE by its name, 1 perhaps, 0 not
     why      why it is proposed
+    decimals where it is declared DECIMAL: how many digits stand after the point
     """
 
     name: str
@@ -40,6 +41,7 @@ class Column:
     values: tuple[str, ...] = ()
     unit: int = 0
     why: str = ""
+    decimals: int | None = None
 
     @property
     def missing(self) -> bool:
@@ -108,7 +110,7 @@ def propose(column: Declared) -> Column:
     """What this column probably is."""
     words = _words(column.name)
     found = _by_name(column.name, words)
-    return _declared(found, column.type) if column.type else found
+    return replace(_declared(found, column.type), decimals=_decimals(column.type)) if column.type else found
 
 
 def _by_name(name: str, words: list[str]) -> Column:
@@ -141,6 +143,12 @@ def _declared(found: Column, type_: str) -> Column:
     if found.kind in ("real", "whole"):
         return replace(found, kind=kind)
     return Column(found.name, kind, why=why)
+
+
+def _decimals(type_: str) -> int | None:
+    """The places of DECIMAL(15, 2) and its like."""
+    scaled = re.fullmatch(r"(decimal\d*|numeric)\(\d+,\s*(\d+)\)", type_.lower())
+    return int(scaled[2]) if scaled is not None else None
 
 
 def _kind_of(type_: str) -> Kind | None:

@@ -102,7 +102,7 @@ def expected(plan: Sql, alpha: float, rows: Any = None) -> list[Expected]:
     """For every number of the answer: its half-width, or why that is not known yet; of a quantile in rows of rank, and
     in its own unit for values spread evenly in groups of so many rows."""
     known, ranked = half_widths(plan, alpha), ranks.ranked(plan)
-    keys = {key.name for key in plan.front.keys}
+    keys = plan.front.outermost.keys
     found = []
     for name, _ in plan.front.outermost.outputs:
         if name in ranked and name in known:

@@ -42,14 +42,14 @@ def built(listed: ReleaseList, project: Project) -> list[tuple[Listed, Sql]]:
     """Every plan of the list. All queries that are refused are told together, each with its line."""
     found: list[tuple[Listed, Sql]] = []
     refused: list[tuple[Listed, SfumatoError]] = []
-    hashes: dict[str, Listed] = {}
+    hashes: dict[tuple[str, str | None], Listed] = {}
     for each in listed.releases:
         try:
             plan = each.plan(project)
         except SfumatoError as error:
             refused.append((each, error))
             continue
-        first = hashes.setdefault(plan.hash, each)
+        first = hashes.setdefault((plan.hash, plan.written), each)  # one question may be shown in two ways
         if first is not each:
             cause = f"it asks the same as {first.name!r}, line {first.line}"
             raise listed.text.wrong(each.path, cause, "leave one out: the same plan has one answer")
@@ -69,6 +69,11 @@ def _refused(listed: ReleaseList, refused: list[tuple[Listed, SfumatoError]]) ->
     return CommandError(f"{len(told)} releases are refused; nothing was charged", why, f"correct {name}", REFUSED)
 
 
+def unpaid(found: list[Item]) -> list[Item]:
+    """Those that are new, each question once."""
+    return list({each.key: each for each in reversed(found) if each.state == "new"}.values())[::-1]
+
+
 def items(plans: list[tuple[Listed, Sql]], ledger: Ledger, curator: Curator, *, pay_again: bool) -> list[Item]:
     """The releases, with where each stands."""
     return [_item(each, plan, ledger, curator, pay_again=pay_again) for each, plan in plans]
@@ -76,6 +81,9 @@ def items(plans: list[tuple[Listed, Sql]], ledger: Ledger, curator: Curator, *, 
 
 def _item(each: Listed, plan: Sql, ledger: Ledger, curator: Curator, *, pay_again: bool) -> Item:
     data, accounts = curator.private.address, curator.accounts
+    form = curator.form_of(plan)
+    assert isinstance(form, Sql)
+    plan = form
     times, state = 0, _state(ledger, curator, plan, 0)
     while state == "stopped" and _state(ledger, curator, plan, times + 1) is not None:
         times += 1

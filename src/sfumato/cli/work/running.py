@@ -28,7 +28,7 @@ from .answers import encoded
 from .asking import short_of
 from .budgets import accounts, with_changes
 from .out_files import write_out
-from .run_state import Item, built, items, key_of_list
+from .run_state import Item, built, items, key_of_list, unpaid
 from .run_words import ReleaseDocument, RunDocument, priced, show_price, show_run
 from .turns import turn
 
@@ -57,7 +57,7 @@ def _ran(
     with project.ledger(read_only=dry_run) as ledger:
         curator = project.curator(ledger, listed.account)
         found = items(plans, ledger, curator, pay_again=pay_again)
-        new = [each for each in found if each.state == "new"]
+        new = unpaid(found)
         path = ledger.path(curator.accounts, found[0].plan, data=project.private.address)
         before = {name: ledger.used(name) for name in path}
         body = RunDocument(
@@ -128,7 +128,7 @@ def _paid(
     So what is new is read again, and what is still new then is paid under the next key.
     """
     times = 0
-    while new := [each for each in found if each.state == "new"]:
+    while new := unpaid(found):
         whole, key = _sequence(new), key_of_list(new, times)
         if ledger.paid(key, curator.accounts, whole, data=curator.private.address) is None:
             try:
@@ -140,7 +140,7 @@ def _paid(
                 raise short_of(ledger, path, whole, error, less) from None
             return found
         found = read()
-        times = times + 1 if [each.key for each in new] == [each.key for each in found if each.state == "new"] else 0
+        times = times + 1 if [each.key for each in new] == [each.key for each in unpaid(found)] else 0
     return found
 
 

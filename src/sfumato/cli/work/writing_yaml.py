@@ -6,8 +6,11 @@ import json
 import os
 import re
 from dataclasses import dataclass
+from fractions import Fraction
 from pathlib import Path
 
+from ...errors import ArgumentError
+from ...schema import real
 from .draft import Draft, TableDraft
 from .making import ANCHOR, KEY, PLACE
 from .proposing import Column
@@ -114,9 +117,21 @@ def _column(page: _Page, column: Column) -> None:
         what = "two dates" if column.kind in ("date", "moment") else "two numbers"
         page.todo(f"{name}: {{type: {column.kind}}}", f"{column.name} needs lower and upper, {what}")
     elif column.lower is not None:
-        page.add(f"{name}: {{type: {column.kind}, lower: {column.lower}, upper: {column.upper}}}")
+        more = f", decimals: {column.decimals}" if _has_decimals(column) else ""
+        page.add(f"{name}: {{type: {column.kind}, lower: {column.lower}, upper: {column.upper}{more}}}")
     else:
         page.add(f"{name}: {column.kind}")
+
+
+def _has_decimals(column: Column) -> bool:
+    """Is it declared DECIMAL, with bounds that have no more places?"""
+    if column.kind != "real" or column.decimals is None or column.lower is None or column.upper is None:
+        return False
+    try:
+        real(Fraction(column.lower), Fraction(column.upper), decimals=column.decimals)
+    except (ArgumentError, ValueError):
+        return False
+    return True
 
 
 def _folded(head: str, values: tuple[str, ...]) -> list[str]:

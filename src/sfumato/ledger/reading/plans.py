@@ -161,7 +161,8 @@ def _limit_words(limit: Mapping[str, Any], unit: str) -> str:
     square = limit.get("lengths") == "square"
     over = f"in one group, or a vector of row counts {rows} long over several" if square else "over all groups"
     words = [f"one {unit} counts in full up to {rows} row(s) {over}"]
-    words.append(f"where {unit}s are counted, in up to {keys} group(s)")
+    most = "as many groups, if there are so many" if keys is None else f"up to {keys} group(s)"
+    words.append(f"where {unit}s are counted, in {most}")
     words += [f"in {name[9:]} up to {limit[name]}" for name in limit if name.startswith("reach of ")]
     return "; ".join([*words, "one that holds more is weighted down as a whole"])
 

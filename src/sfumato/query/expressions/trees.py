@@ -65,6 +65,27 @@ def _type(name: str) -> exp.DataType:
     return exp.DataType(this=TYPES[name], nested=False)
 
 
+def try_decimal(tree: exp.Expression, width: int, places: int) -> exp.Expression:
+    """A number as a DECIMAL of so many digits; NULL where it does not fit."""
+    return exp.TryCast(this=tree, to=_decimal(width, places), safe=True)
+
+
+def decimal(value: Fraction, width: int, places: int) -> exp.Expression:
+    """A DECIMAL that stands in the query."""
+    steps = value * 10**places
+    if steps.denominator != 1 or abs(steps) >= 10**width:
+        raise ValueError("not a decimal of this width")
+    digits = str(abs(steps.numerator)).rjust(places + 1, "0")
+    point = len(digits) - places
+    written = digits[:point] + ("." + digits[point:] if places else "")
+    return exp.Cast(this=text("-" * (steps < 0) + written), to=_decimal(width, places))
+
+
+def _decimal(width: int, places: int) -> exp.DataType:
+    sizes = [exp.DataTypeParam(this=exp.Literal.number(each)) for each in (width, places)]
+    return exp.DataType(this=exp.DataType.Type.DECIMAL, expressions=sizes, nested=False)
+
+
 def null(to: str) -> exp.Expression:
     return cast(exp.Null(), to)
 

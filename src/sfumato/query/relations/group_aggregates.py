@@ -88,7 +88,7 @@ def number(node: exp.Expression, x: Typed, shown: exp.Expression, over: totals.O
 def extreme(node: exp.Expression, x: Typed, shown: exp.Expression, over: totals.Over = totals.as_is) -> Typed:
     """MIN or MAX."""
     _check_ordered(x, node.key.upper(), shown)
-    return Typed(over(type(node)(this=steady(x.tree, x.kind))), replace(x.kind, unit=False, nullable=True))
+    return Typed(over(type(node)(this=steady(x.tree, x.kind))), x.kind.moved())
 
 
 def _count(node: exp.Count, rows: Reading, condition: exp.Expression | None) -> Typed:
@@ -127,7 +127,7 @@ def _quantile(node: exp.Expression, rows: Reading, condition: exp.Expression | N
     _check_ordered(x, "QUANTILE", node)
     share = 1 - Fraction(chance.name) if descending else Fraction(chance.name)
     tree = trees.function("QUANTILE_DISC", steady(x.tree, x.kind), trees.real(share))
-    return Typed(tree, replace(x.kind, unit=False, nullable=True))
+    return Typed(tree, x.kind.moved())
 
 
 def _check_ordered(x: Typed, word: str, node: exp.Expression) -> None:

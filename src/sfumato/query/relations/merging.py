@@ -8,6 +8,8 @@ from dataclasses import replace
 from sqlglot import exp
 
 from ..expressions import trees
+from ..expressions.decimals import shared_places
+from ..expressions.intervals import Interval, hull
 from ..kinds import SQL_TYPES, Kind, Typed
 from ..refusal import QueryError
 from .bases import as_text
@@ -38,15 +40,17 @@ def alike(columns: Sequence[Typed], node: exp.Expression) -> tuple[list[exp.Expr
 
 def _together(kinds: Sequence[Kind]) -> Kind:
     first = kinds[0]
-    lower, upper = [kind.lower for kind in kinds], [kind.upper for kind in kinds]
+    bounds = hull(*(Interval(kind.lower, kind.upper) for kind in kinds))
     listed = [kind.values for kind in kinds]
     united = tuple(dict.fromkeys(value for values in listed if values is not None for value in values))
     return Kind(
         first.type,
-        None if None in lower else min(each for each in lower if each is not None),
-        None if None in upper else max(each for each in upper if each is not None),
+        bounds.lower,
+        bounds.upper,
         values=None if None in listed else united,
         origin=first.origin if all(kind.origin == first.origin for kind in kinds) else None,
         unit=all(kind.unit for kind in kinds),
+        row=tuple(kind.row for kind in kinds),  # of one row where they are in each part
         nullable=any(kind.nullable for kind in kinds),
+        places=shared_places(list(kinds), bounds) if "real" in {kind.type for kind in kinds} else None,
     )

@@ -108,6 +108,7 @@ def _side(
 ) -> tuple[Side, exp.Subquery]:
     """One table or subquery of FROM."""
     alias, relation = _source(node, tables, unit, len(taken))
+    relation = replace(relation, columns=_of_one_row(relation.columns))
     if alias in taken:
         raise QueryError(f"Two tables are called {alias!r} here.", f"give one another name, such as AS {alias}2", node)
     if repeats and unit.column is None:
@@ -115,6 +116,13 @@ def _side(
         relation = replace(with_ids(relation), single=False)
     side = side_of(alias, relation, owners(relation.tree), outer)
     return side, derived(relation.tree, alias)
+
+
+def _of_one_row(columns: Mapping[str, Kind]) -> dict[str, Kind]:
+    """Each use of a table in FROM has a row of its own, for whoever asks which values of public tables belong
+    together."""
+    use = object()
+    return {name: kind if kind.origin is None else replace(kind, row=(use, kind.row)) for name, kind in columns.items()}
 
 
 def _source(node: exp.Expression, tables: Mapping[str, Relation], unit: Unit, place: int) -> tuple[str, Relation]:

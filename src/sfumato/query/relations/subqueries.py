@@ -82,7 +82,7 @@ class Subqueries:
         (kind,) = relation.columns.values() if len(relation.columns) == 1 else (None,)
         if kind is None:
             raise QueryError("A subquery that stands for one value has one column.", "select one aggregate", node)
-        return Typed(exp.Subquery(this=relation.tree.copy()), replace(kind, origin=None, nullable=True))
+        return Typed(exp.Subquery(this=relation.tree.copy()), replace(kind, origin=None, nullable=True, row=None))
 
     def _public(self, query: exp.Expr, node: exp.Expr) -> Relation:
         assert isinstance(query, exp.Query)

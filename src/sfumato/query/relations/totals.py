@@ -16,6 +16,7 @@ from fractions import Fraction
 from sqlglot import exp
 
 from ..expressions import trees
+from ..expressions.decimals import as_exact
 from ..expressions.intervals import INT64
 from ..kinds import Kind, Typed
 from ..refusal import QueryError
@@ -84,6 +85,8 @@ def variance(x: Typed, node: exp.Expression, *, sample: bool, root: bool) -> Typ
 
 
 def _real_total(x: Typed, over: Over) -> exp.Expression:
+    if (decimal := as_exact(x)) is not None:  # of up to 15 digits: a sum of 2^63 of them has 34, and the type 38
+        return trees.cast(over(exp.Sum(this=decimal.tree)), "DOUBLE")
     parts = [
         trees.binary(exp.Mul, trees.cast(over(exp.Sum(this=steps)), "DOUBLE"), trees.real(size))
         for steps, size in _steps(x)

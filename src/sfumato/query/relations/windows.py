@@ -236,7 +236,7 @@ def _valued(
     inner = type(function)(this=x.tree)
     if isinstance(function, exp.NthValue):
         inner.set("offset", trees.whole(_count_of(function.args.get("offset"), 1, node)))
-    return Typed(made(inner), replace(x.kind, unit=False, nullable=True))
+    return Typed(made(inner), x.kind.moved())
 
 
 def _moved(function: exp.Expression, node: exp.Expression, rows: Reading, made: totals.Over) -> Typed:
@@ -244,11 +244,11 @@ def _moved(function: exp.Expression, node: exp.Expression, rows: Reading, made: 
     offset = function.args.get("offset")
     inner = type(function)(this=x.tree, offset=trees.whole(1 if offset is None else _count_of(offset, 0, node)))
     if (given := function.args.get("default")) is None:
-        return Typed(made(inner), replace(x.kind, unit=False, nullable=True))
+        return Typed(made(inner), x.kind.moved())
     (value, default), kind = merging.alike([x, rows.translate(given)], node)
     inner.set("this", value)
     inner.set("default", default)
-    return Typed(made(inner), replace(kind, unit=False, nullable=True))
+    return Typed(made(inner), kind.moved())
 
 
 def _count_of(node: exp.Expression | None, least: int, shown: exp.Expression) -> int:

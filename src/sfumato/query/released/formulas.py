@@ -11,7 +11,7 @@ from dataclasses import replace
 import numpy as np
 
 from . import images
-from .figures import Figure, constant
+from .figures import Figure, constant, given
 
 
 def total(n: Figure, s: Figure, centre: float) -> Figure:
@@ -20,10 +20,16 @@ def total(n: Figure, s: Figure, centre: float) -> Figure:
 
 
 def mean(n: Figure, s: Figure, centre: float, lower: float = -np.inf, upper: float = np.inf) -> Figure:
-    """AVG(x), which lies in [lower, upper]. Where the noise left no rows it is the centre, and unreliable."""
+    """AVG(x), which lies in [lower, upper]. Where the noise left no rows nothing is known of it but that: it is in the
+    middle, unreliable, and its interval is all of [lower, upper]."""
+    size, there = n.value.size, n.value > 0
     around = images.clip(s / n, lower - centre, upper - centre)
-    value = np.where(n.value > 0, around.value, 0.0)
-    return replace(around, value=value, raw=None) + constant(centre, n.value.size)
+    known = replace(around, value=np.where(there, around.value, 0.0), raw=None) + constant(centre, size)
+    if there.all() or not np.isfinite(upper - lower):
+        return known
+    ends = np.full(size, lower), np.full(size, upper)
+    nothing = given("nothing known", (ends[0] + ends[1]) / 2, lambda _: ends, np.ones(size, dtype=np.bool_))
+    return images.where(there, known, nothing)
 
 
 def variance(n: Figure, s: Figure, q: Figure, *, sample: bool = True, width: float = np.inf) -> Figure:

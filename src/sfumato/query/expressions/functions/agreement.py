@@ -11,9 +11,10 @@ from sqlglot import exp
 from ...kinds import SQL_TYPES, Kind, Type, Typed
 from ...refusal import QueryError
 from .. import trees
-from ..intervals import hull
+from ..decimals import Exact, compared, shared_places
+from ..intervals import Interval, hull
 from . import dates
-from .operands import MANY, NAMES, Reader, as_real, interval, nothing, reals, shown
+from .operands import MANY, NAMES, Reader, as_real, interval, nothing, reals, settled, shown
 
 CASTS: dict[str, str] = {"real": "DOUBLE", "whole": "BIGINT", "flag": "BOOLEAN", "date": "DATE", "moment": "TIMESTAMP"}
 
@@ -21,11 +22,28 @@ CASTS: dict[str, str] = {"real": "DOUBLE", "whole": "BIGINT", "flag": "BOOLEAN",
 def agreed(nodes: Sequence[exp.Expression], read: Reader, *, ordered: bool = False) -> tuple[Type, list[Typed]]:
     """The operands, all of one type; `ordered` for those that are asked which is larger."""
     found = [read.read(node) for node in nodes]
+    if ordered:
+        _have_order(nodes, found)
+    return of_one_type(nodes, found)
+
+
+def comparable(nodes: Sequence[exp.Expression], read: Reader, *, ordered: bool = False) -> list[Typed]:
+    """The operands of a comparison, all of one type; decimals that doubles cannot tell apart stay decimals."""
+    found = [read.exact(node) for node in nodes]
+    if ordered:
+        _have_order(nodes, found)
+    if any(isinstance(each, Exact) for each in found) and all(each.kind.numeric for each in found):
+        decimals = None if any(nothing(each.kind) for each in found) else compared(found)
+        if decimals is not None:
+            return decimals
+    return of_one_type(nodes, [settled(each) for each in found])[1]
+
+
+def _have_order(nodes: Sequence[exp.Expression], found: Sequence[Typed]) -> None:
     for node, each in zip(nodes, found, strict=True):
-        if ordered and each.kind.type == "key":
+        if each.kind.type == "key":
             instead = f"use CAST({shown(node)} AS BIGINT) or CAST({shown(node)} AS VARCHAR)"
             raise QueryError("Keys have no order: they are only equal or different.", instead, node)
-    return of_one_type(nodes, found)
 
 
 def of_one_type(nodes: Sequence[exp.Expression], found: Sequence[Typed]) -> tuple[Type, list[Typed]]:
@@ -64,8 +82,17 @@ def merged(type_: Type, branches: Sequence[Kind], *, nullable: bool = True) -> K
         values = values if len(values) <= MANY else None
     if type_ not in ("real", "whole"):
         return Kind(type_, values=values, nullable=nullable)
-    bounds = hull(*(interval(each) for each in some))
-    return Kind(type_, bounds.lower, bounds.upper, values=values, nullable=nullable)
+    bounds, places = hull(*(interval(each) for each in some)), None
+    if type_ == "real":
+        bounds, places = _decimals(some, bounds)
+    return Kind(type_, bounds.lower, bounds.upper, values=values, nullable=nullable, places=places)
+
+
+def _decimals(branches: Sequence[Kind], bounds: Interval) -> tuple[Interval, int | None]:
+    """Where all branches are decimals, so is the value, within their bounds as declared."""
+    declared = hull(*(Interval(each.lower, each.upper) for each in branches))
+    places = shared_places(list(branches), declared)
+    return (bounds, None) if places is None else (declared, places)
 
 
 def _number(found: Typed, *, whole: bool) -> Typed:
@@ -74,6 +101,8 @@ def _number(found: Typed, *, whole: bool) -> Typed:
     if whole or found.kind.type == "real":
         return found
     kind = reals(interval(found.kind).floats())
+    if (places := shared_places([found.kind], Interval(found.kind.lower, found.kind.upper))) is not None:
+        kind = replace(kind, places=places)  # a whole number is a decimal without places
     listed = None if found.kind.values is None else _floats(found.kind.values)
     return Typed(as_real(found), replace(kind, values=listed, nullable=found.kind.nullable))
 

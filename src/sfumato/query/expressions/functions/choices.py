@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 from sqlglot import exp
@@ -11,7 +11,7 @@ from ...kinds import Kind, Typed
 from ...refusal import QueryError
 from .. import trees
 from ..intervals import greatest, least
-from .agreement import agreed, merged, of_one_type
+from .agreement import agreed, comparable, merged, of_one_type
 from .operands import MANY, Reader, Rule, flags, interval, never_null, nothing, shown
 
 ORDERED = (exp.LT, exp.LTE, exp.GT, exp.GTE)
@@ -27,7 +27,7 @@ def null(_: exp.Null, __: Reader) -> Typed:
 
 
 def comparison(node: exp.Expression, read: Reader) -> Typed:
-    _, (left, right) = agreed([node.this, node.expression], read, ordered=isinstance(node, ORDERED))
+    left, right = comparable([node.this, node.expression], read, ordered=isinstance(node, ORDERED))
     safe = isinstance(node, (exp.NullSafeEQ, exp.NullSafeNEQ))
     kind = never_null() if safe else flags(left.kind, right.kind)
     return Typed(trees.binary(type(node), left.tree, right.tree), kind)
@@ -36,7 +36,7 @@ def comparison(node: exp.Expression, read: Reader) -> Typed:
 def between(node: exp.Between, read: Reader) -> Typed:
     if node.args.get("symmetric"):
         raise QueryError("BETWEEN SYMMETRIC is not read here.", "write the smaller end first", node)
-    _, operands = agreed([node.this, node.args["low"], node.args["high"]], read, ordered=True)
+    operands = comparable([node.this, node.args["low"], node.args["high"]], read, ordered=True)
     value, low, high = (trees.wrapped(each.tree) for each in operands)
     return Typed(exp.Between(this=value, low=low, high=high), flags(*(each.kind for each in operands)))
 
@@ -48,7 +48,7 @@ def among(node: exp.In, read: Reader) -> Typed:
         raise QueryError(rule, f"write {shown(node.this)} IN ('a', 'b'), or join with a table of the values", node)
     if len(node.expressions) > MANY:
         raise QueryError(f"IN takes at most {MANY} values.", "join with a public table of the values", node)
-    _, (value, *listed) = agreed([node.this, *node.expressions], read)
+    value, *listed = comparable([node.this, *node.expressions], read)
     kind = flags(value.kind, *(each.kind for each in listed))
     return Typed(exp.In(this=trees.wrapped(value.tree), expressions=[each.tree for each in listed]), kind)
 
@@ -108,7 +108,7 @@ def _chosen(
     if subject is None:
         conditions = [read.flag(each).tree for each in asked]
     else:
-        _, (first, *others) = agreed([subject, *asked], read)
+        first, *others = comparable([subject, *asked], read)
         matched, conditions = first.tree, [each.tree for each in others]
     pairs = [(condition, value.tree) for condition, value in zip(conditions, values, strict=False)]
     tree = trees.cases(pairs, None if otherwise is None else values[-1].tree, matched)
@@ -132,7 +132,8 @@ def nullif(node: exp.Nullif, read: Reader) -> Typed:
     unlike = trees.binary(exp.NullSafeNEQ, left.tree, right.tree)
     differs = trees.binary(exp.Or, unlike, exp.Is(this=trees.wrapped(right.tree.copy()), expression=exp.Null()))
     kind = found.kind
-    return Typed(trees.when(differs, found.tree.copy()), Kind(kind.type, kind.lower, kind.upper, kind.values))
+    kept = Kind(kind.type, kind.lower, kind.upper, kind.values, places=kind.places)
+    return Typed(trees.when(differs, found.tree.copy()), kept)
 
 
 @dataclass(frozen=True)
@@ -173,7 +174,7 @@ def extreme(node: exp.Greatest | exp.Least, read: Reader) -> Typed:
     if type_ in ("real", "whole") and not any(nothing(each.kind) for each in operands):
         bounds = (greatest if isinstance(node, exp.Greatest) else least)(*(interval(each.kind) for each in operands))
         inside = None if kind.values is None else tuple(each for each in kind.values if bounds.holds(each))
-        kind = Kind(type_, bounds.lower, bounds.upper, inside, nullable=kind.nullable)
+        kind = replace(kind, lower=bounds.lower, upper=bounds.upper, values=inside)
     return Extreme(tree, kind, bare, tuple(unknown))
 
 

@@ -8,13 +8,15 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable
+from dataclasses import replace
 from fractions import Fraction
 
 from sqlglot import exp
 
-from ...kinds import Typed
+from ...kinds import Kind, Typed
 from ...refusal import QueryError
 from .. import trees
+from ..decimals import shared_places
 from ..intervals import LARGEST, Interval, power
 from .operands import MANY, Loose, Reader, Rule, as_real, certain, constant, constant_whole, interval, reals, wholes
 
@@ -60,7 +62,10 @@ def rounded(node: exp.Round, read: Reader) -> Typed:
         times = interval(found.kind).monotone(lambda x: x * scale).floats()
         bounds = times.monotone(lambda x: _half_away(x) / scale).floats()
         tree: exp.Expression = exp.Round(this=found.tree, decimals=digits)
-        return Typed(tree if bounds.bounded else trees.finite(tree), reals(bounds))
+        if not bounds.bounded:
+            return Typed(trees.finite(tree), reals(bounds))
+        # Of up to 15 digits the quotient is the double nearest to a decimal.
+        return Typed(tree, replace(reals(bounds), places=shared_places([Kind("real", places=places)], bounds)))
     if found.kind.type == "whole":
         near = _to_multiple(scale)
         if certain(found.kind).monotone(near).int64:

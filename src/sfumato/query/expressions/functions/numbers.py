@@ -2,7 +2,8 @@
 
 Whole arithmetic is done in BIGINT where the operands' intervals prove that it cannot overflow, else in DOUBLE. What
 has no finite result (a division by 0, an overflow) is NULL. Inside a run of + - * / an overflow is carried as an
-infinity and becomes NULL at the end of the run.
+infinity and becomes NULL at the end of the run. Numbers that stand in the query are computed with exactly, and rounded
+once; columns with decimals are added and multiplied as such (see decimals.py).
 """
 
 from __future__ import annotations
@@ -18,7 +19,8 @@ from sqlglot import exp
 
 from ...kinds import Kind, Typed
 from .. import trees
-from ..intervals import INT64, Interval
+from ..decimals import Constant, Exact, computed, places_of
+from ..intervals import INT64, LARGEST, Interval
 from .dates import shifted
 from .mathematics import cut
 from .operands import (
@@ -55,18 +57,35 @@ def literal(node: exp.Literal, _: Reader) -> Typed:
 def number(value: Fraction, *, whole: bool) -> Typed:
     """A constant. Digits alone are whole; a point or an exponent makes a real, as do too many digits."""
     if whole and INT64[0] <= value <= INT64[1]:
-        return Typed(trees.whole(int(value)), Kind("whole", value, value, values=(int(value),), nullable=False))
-    return Typed(trees.real(value), Kind("real", value, value, values=(float(value),), nullable=False))
+        kind = Kind("whole", value, value, values=(int(value),), nullable=False)
+        return Constant(trees.whole(int(value)), kind, value)
+    kind = Kind("real", value, value, values=(float(value),), nullable=False, places=places_of(value))
+    return Constant(trees.real(value), kind, value)
+
+
+def _folded(compute: Callable[[Any, Any], Any], left: Typed, right: Typed, *, whole: bool) -> Typed | None:
+    """The result for two constants, exactly; None where it is beyond all doubles."""
+    if not isinstance(left, Constant) or not isinstance(right, Constant):
+        return None
+    value = compute(left.value, right.value)
+    whole = whole and left.kind.type == right.kind.type == "whole"
+    return number(value, whole=whole) if abs(value) <= LARGEST else None
 
 
 def negative(node: exp.Neg, read: Reader) -> Typed:
     if isinstance(node.this, exp.Literal) and not node.this.is_string:
         return number(-literal_number(node.this), whole=node.this.name.isdigit())
     found = read.number(node.this, loose=True)
+    if isinstance(found, Constant):
+        return number(-found.value, whole=found.kind.type == "whole")
     tree = exp.Neg(this=trees.wrapped(_no_least(found)))
     bounds = -interval(found.kind)
     if found.kind.type == "whole":
         return Typed(tree, wholes(bounds, _mapped(operator.neg, found)))
+    if found.kind.places is not None:
+        ends = -Interval(found.kind.lower, found.kind.upper)
+        kind = replace(reals(ends), nullable=found.kind.nullable, places=found.kind.places)
+        return Exact(tree, kind, found.width) if isinstance(found, Exact) else Typed(tree, kind)
     return (Loose if isinstance(found, Loose) else Typed)(tree, reals(bounds))
 
 
@@ -77,6 +96,9 @@ def arithmetic(node: exp.Expression, read: Reader) -> Typed:
         return shifted(node, left, right)
     left, right = as_number(left, node.this), as_number(right, node.expression)
     compute = ARITHMETIC[type(node)]
+    exactly = _folded(compute, left, right, whole=True) or computed(type(node), compute, left, right)
+    if exactly is not None:
+        return exactly
     bounds = compute(interval(left.kind), interval(right.kind))
     sure: Interval = compute(certain(left.kind), certain(right.kind))
     if left.kind.type == right.kind.type == "whole" and sure.int64:
@@ -88,7 +110,10 @@ def arithmetic(node: exp.Expression, read: Reader) -> Typed:
 
 def division(node: exp.Div, read: Reader) -> Typed:
     """/ divides reals. By 0 it gives NULL."""
-    return _quotient(read.number(node.this, loose=True), read.number(node.expression, loose=True))
+    left, right = read.number(node.this, loose=True), read.number(node.expression, loose=True)
+    if isinstance(right, Constant) and right.value == 0:
+        return _quotient(left, right)
+    return _folded(operator.truediv, left, right, whole=False) or _quotient(left, right)
 
 
 def _quotient(left: Typed, right: Typed) -> Typed:

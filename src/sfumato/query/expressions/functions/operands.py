@@ -14,6 +14,7 @@ from ...kinds import Kind, Type, Typed
 from ...refusal import QueryError
 from ...relation import Scope
 from .. import trees
+from ..decimals import Exact, as_double
 from ..intervals import INT64, Interval
 
 MANY = 1000
@@ -61,6 +62,11 @@ class Reader:
         """The operand, finite or NULL."""
         return settled(self.loose(node))
 
+    def exact(self, node: exp.Expression) -> Typed:
+        """The same; what was computed in decimals is still one."""
+        found = self.loose(node)
+        return found if isinstance(found, Exact) else settled(found)
+
     def number(self, node: exp.Expression, *, loose: bool = False) -> Typed:
         return as_number(self.loose(node) if loose else self.read(node), node)
 
@@ -92,6 +98,8 @@ Rules = Mapping[type[exp.Expression], Rule]
 
 
 def settled(found: Typed) -> Typed:
+    if isinstance(found, Exact):
+        return as_double(found)
     return Typed(trees.finite(found.tree), found.kind) if isinstance(found, Loose) else found
 
 
@@ -169,6 +177,8 @@ def never_null() -> Kind:
 
 
 def as_real(found: Typed) -> exp.Expression:
+    if isinstance(found, Exact):
+        return as_double(found).tree
     if found.kind.type == "whole" and found.kind.values and len(found.kind.values) == 1 and not found.kind.nullable:
         return trees.real(found.kind.values[0])
     return trees.cast(found.tree, "DOUBLE") if found.kind.type == "whole" else found.tree
