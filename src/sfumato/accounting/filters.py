@@ -1,12 +1,13 @@
 """Privacy filters: when may one more release, chosen after seeing the earlier ones, still be paid for.
 
 A budget fixes the members of its account and their shares of delta (budget.py, members.py). A spend passes if some
-member still has room; a member that runs out, or cannot price an event, is closed for good.
+member still has room, and the count of failures too; a member that runs out, or cannot price an event, is closed for
+good.
 
 Claim: the whole interaction is (epsilon, delta)-DP with delta = the limit of failures + the sum of the shares. Sketch:
 the first member open at the end is a function of the transcript, so the transcripts split by it; on each piece that
-member's own filter theorem bounds the privacy loss but for its share; events fail together with probability at most
-their limit, whichever member is open. The proof, with the two rules below, is in filters.proof.md.
+member's own filter theorem bounds the privacy loss but for its share; events fail by themselves with probability at
+most their limit, whichever member is open. The proof, with the two rules below, is in filters.proof.md.
 
 The first release. Before anything was released there is no transcript to split, and whatever is decided depends on no
 data. So a fresh account that would refuse its first release takes it if *one* member with the whole of delta has room,
@@ -17,7 +18,7 @@ Raising a limit, or changing members, opens the next version of the account; see
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Hashable, Iterable, Iterator
 from dataclasses import dataclass, replace
 from fractions import Fraction
 
@@ -29,12 +30,16 @@ from .holds import Block, HeldSteps, Hold, Holds, Priced
 from .members import (
     AdaptiveSum,
     Concentrated,
+    Failures,
     GaussianSum,
     Member,
     PlanSum,
     Price,
     PureSum,
     RenyiOrder,
+    SmoothedSum,
+    backed,
+    counts_plans,
     fully_adaptive,
     open_after,
     still_open,
@@ -46,6 +51,7 @@ __all__ = [
     "Budget",
     "Charge",
     "Concentrated",
+    "Failures",
     "Filter",
     "GaussianSum",
     "HalvesBudget",
@@ -57,6 +63,9 @@ __all__ = [
     "Priced",
     "PureSum",
     "RenyiOrder",
+    "SmoothedSum",
+    "backed",
+    "counts_plans",
     "fresh_part",
     "fully_adaptive",
 ]
@@ -136,7 +145,7 @@ class Filter:
     @property
     def used(self) -> Fraction:
         """The part of the limit that is gone, in the currency that has most left."""
-        return min(member.used for member in self.open)
+        return min(member.used for member in self.open if not member.required)
 
     @property
     def fresh(self) -> bool:
@@ -156,16 +165,17 @@ class Filter:
     ) -> tuple[Filter, Charge, tuple[Member, ...]]:
         for shape in self.shapes():
             charge = _charge(shape.open, event, delta)
-            for each in (charge, _without_plans(shape.open, charge)) if drawing and holds else (charge,):
+            yielding = drawing and holds and counts_plans(shape.open)
+            for each in (charge, _without_plans(shape.open, charge)) if yielding else (charge,):
                 members = still_open(shape.open, each.prices)
-                if members and (not holds or any(member.backs(holds) for member in members)):
+                if members and (not holds or backed(members, holds)):
                     return shape, each, members
         raise BudgetError(self._refusal(event, delta) + ("\nRoom is held for long work." if holds else ""))
 
     def shapes(self) -> Iterator[Filter]:
         """Itself, and, while nothing was released, what the first release may choose instead."""
         yield self
-        whole = self.budget.failures + self.budget.others() if self.fresh else _NOTHING
+        whole = self.budget.whole if self.fresh else _NOTHING
         if not whole:
             return
         yield Filter.of(self.budget)
@@ -185,13 +195,13 @@ class Filter:
         least = replace(self.budget, epsilon=budget.epsilon, rho=budget.rho) if same else self.budget
         if not same or least.delta != budget.delta or not _larger(self.budget, budget):
             raise BudgetError(f"a budget of {self.budget} can be lowered at the same delta, not changed to {budget}")
-        whole = self.budget.failures + self.budget.others()
-        new = {m.name: m.limit for m in least.members(self.version)}
+        whole = self.budget.whole
+        new = {m.name: m.limit + _kept(m) for m in least.members(self.version)}
         if len(self.open) == 1 and not self.open[0].delta_limit and self.shared == whole and whole:
             new["gaussian"] = 1 / gdp.least_multiplier(least.epsilon, whole) ** 2  # what the first release asked for
-        shrunk = [replace(m, limit=min(m.limit, new.get(m.name, _NOTHING))) for m in self.open]
+        shrunk = [replace(m, limit=min(m.limit, new.get(m.name, _NOTHING) - _kept(m))) for m in self.open]
         members = tuple(m for m in shrunk if m.spent <= m.limit and m.limit > 0)
-        if not members:
+        if all(m.required for m in members):
             raise BudgetError(f"what was spent already does not fit a budget of {budget}: lower it less")
         return replace(self, budget=least, open=members)
 
@@ -208,24 +218,45 @@ class Filter:
             raise BudgetError(f"the past has {len(releases)} releases and this account has spent {self.count}")
         if (budget.rho is None) != (self.budget.rho is None) or not _larger(budget, self.budget):
             raise BudgetError(f"a budget of {self.budget} can be raised, not lowered or exchanged, to {budget}")
-        failures = max([budget.failures, *(member.delta_limit for member in self.open)])
-        fresh, taken = budget.others(version), failures + self.shared
+        budget = budget.counted_as(self.budget)
+        counted, plans = self._counted(budget)
+        fresh, taken = budget.others(version), counted.limit + plans + self.shared
         if fresh + taken > budget.delta:
             raise BudgetError(
                 f"raising takes a fresh share of delta, {_digits(fresh)} here, and {_digits(taken)} is taken already: "
                 f"give the new budget a larger delta than {_digits(budget.delta)}. (An account opened with "
                 "raisable=True keeps enough back.)"
             )
-        members = tuple(self._next(budget.members(version), failures, releases))
-        if not members:
+        members = tuple(self._next(budget.members(version), counted, plans, releases))
+        if all(member.required for member in members):
             raise BudgetError(f"what was spent already does not fit a budget of {budget}: raise it further")
         return Filter(budget, members, self.count, version, self.shared + fresh)
 
-    def _next(self, members: tuple[Member, ...], failures: Fraction, past: tuple[Past, ...]) -> Iterator[Member]:
-        failed = max((member.delta_spent for member in self.open), default=_NOTHING)
+    def _counted(self, budget: Budget) -> tuple[Failures, Fraction]:
+        """The count of failures as it goes on under a new budget, and the delta for what plans leave out."""
+        apart = next((member for member in self.open if isinstance(member, Failures)), None)
+        limit, spent = _NOTHING, _NOTHING
+        if apart is not None:
+            limit, spent = apart.limit, apart.spent
+        elif self.open and not self.open[0].apart:
+            limit, spent = (max(getattr(m, name) for m in self.open) for name in ("delta_limit", "delta_spent"))
+        counted = Failures(limit=max(budget.failures, limit), spent=spent, apart=True)
+        return counted, max(budget.plans, self.budget.plans) if budget.apart else _NOTHING
+
+    def _next(
+        self, members: tuple[Member, ...], counted: Failures, plans: Fraction, past: tuple[Past, ...]
+    ) -> Iterator[Member]:
         sums = next((member for member in self.open if isinstance(member, PlanSum | PureSum)), None)
         for member in members:
-            at = replace(member, delta_limit=failures, delta_spent=failed) if failures else member
+            at = member
+            if isinstance(member, Failures):
+                yield counted
+                continue
+            if not member.apart and counted.limit:
+                at = replace(member, delta_limit=counted.limit, delta_spent=counted.spent)
+            elif isinstance(member, PlanSum) and member.apart:
+                left_out = sums.delta_spent if sums is not None and sums.apart else _NOTHING
+                at = replace(member, delta_limit=plans, delta_spent=left_out)
             if sums is not None and isinstance(member, PlanSum | PureSum):
                 started: Member | None = replace(at, spent=sums.spent) if sums.spent <= at.limit else None
             elif member.by_plan and not any(old.by_plan for old in self.open):
@@ -259,14 +290,14 @@ class Filter:
         )
 
 
-_CHARGES: dict[tuple[tuple[tuple[str, bool], ...], Priced, type, Fraction], Charge] = {}
+_CHARGES: dict[tuple[tuple[Hashable, ...], Priced, type, Fraction], Charge] = {}
 _MOST_CHARGES = 4096
 
 
 def _charge(members: tuple[Member, ...], event: Priced, delta: Fraction) -> Charge:
-    """What members of these names charge for the event: the same on every account that has them, and that allows
-    failures, or allows none, as this one does. (A float delta is no key for an exact one: it is refused.)"""
-    asked = (tuple([(member.name, not member.delta_limit) for member in members]), event, type(delta), delta)
+    """What members of these terms charge for the event: the same on every account that has them. (A float delta is no
+    key for an exact one: it is refused.)"""
+    asked = (tuple([member.terms for member in members]), event, type(delta), delta)
     known = _CHARGES.get(asked)
     if known is None:
         if len(_CHARGES) >= _MOST_CHARGES:
@@ -282,15 +313,21 @@ def _without_plans(members: tuple[Member, ...], charge: Charge) -> Charge:
 
 
 def _replayed(member: Member, past: tuple[Past, ...]) -> Member | None:
-    """The member after the whole past. Its failures were counted when they happened."""
+    """The member after the whole past. Failures that all members count together were counted when they happened."""
     failed = member.delta_spent
     state: Member | None = replace(member, delta_spent=_NOTHING)
     for event, delta in past:
         charged = None if state is None else state.charge(event, delta)
-        if isinstance(event, Block) and charged is not None:  # which failures they counted depended on the members then
+        if isinstance(event, Block) and charged is not None and not member.apart:
+            # which failures they counted depended on the members then
             charged = charged[0], _NOTHING
         state = None if state is None else state.add(charged)
-    return None if state is None else replace(state, delta_spent=failed)
+    return state if state is None or member.apart else replace(state, delta_spent=failed)
+
+
+def _kept(member: Member) -> Fraction:
+    """What it never spends."""
+    return 1 / member.kept**2 if isinstance(member, SmoothedSum) else _NOTHING
 
 
 def _larger(new: Budget, old: Budget) -> bool:

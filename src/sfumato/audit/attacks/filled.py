@@ -12,7 +12,7 @@ from dataclasses import dataclass
 from fractions import Fraction
 
 from ... import events
-from ...accounting.filters import Budget, Filter, HeldSteps
+from ...accounting.filters import Budget, Filter, HeldSteps, counts_plans
 from ...errors import BudgetError
 from .losses_below import Law, laplace, normal, times, together, two_points
 
@@ -100,6 +100,6 @@ def _stepped(budget: Budget, event: events.Event, own: Fraction) -> _Account:
                 if step < _STEPS:
                     return _Account(count, True)
                 break
-            held = held.after(block, any(member.by_plan for member in account.open))
+            held = held.after(block, counts_plans(account.open))
             count += 1
     return _Account(count, False)
