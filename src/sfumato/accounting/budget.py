@@ -50,7 +50,7 @@ from .members import (
 MOST_ORDERS = 8
 _HALF, _QUARTER = Fraction(1, 2), Fraction(1, 4)
 _SMOOTHED, _RENYI, _FAILURES, _PLANS = Fraction(11, 20), Fraction(1, 5), Fraction(3, 20), Fraction(1, 10)
-_LEFT_OUT = Fraction(1, 11)  # of a share, where prices leave something out
+CURVE = Fraction(10, 11)  # of a share, where the rest of it is for what prices leave out
 _CUTS = 32  # how many heavy-tailed releases one by one leave out all of that
 _KEPT = Fraction(1, 20)  # of mu^2, never spent
 _NAMES = ("plans", "failures", "smoothed", "gaussian", "concentrated", "adaptive")
@@ -160,7 +160,12 @@ class Budget:
 
     def share_of(self, name: str | None, version: int = 1) -> Fraction:
         """What the member of that name takes of delta in that version; all that take a fresh share where it is None."""
-        names = [known for known, _ in self.shares if known not in ("plans", "failures") and name in (None, known)]
+        order = Fraction(0) if name is None else _order(name)  # "renyi:40.5" is the member "renyi:81/2"
+        names = [
+            known
+            for known, _ in self.shares
+            if known not in ("plans", "failures") and (name in (None, known) or (order and _order(known) == order))
+        ]
         return self._part(version) * sum(map(self._named, names), Fraction(0))
 
     @property
@@ -249,7 +254,7 @@ def _member_apart(name: str, epsilon: Fraction, share: Fraction) -> Member:
     if name == "failures":
         return Failures(limit=share, apart=True)
     if name in ("smoothed", "adaptive"):
-        left_out = share * _LEFT_OUT
+        left_out = share * (1 - CURVE)
         if name == "adaptive":
             return AdaptiveSum(limit=zcdp.largest_rho(epsilon, share - left_out), delta_limit=left_out, apart=True)
         whole = 1 / gdp.least_multiplier(epsilon, share - left_out) ** 2

@@ -24,7 +24,7 @@ from fractions import Fraction
 
 from ..errors import BudgetError, UnsupportedEventError
 from ..record import moved, record
-from . import gdp
+from . import balance, gdp
 from .budget import Budget, HalvesBudget, fresh_part
 from .holds import Block, HeldSteps, Hold, Holds, Priced
 from .members import (
@@ -42,6 +42,8 @@ from .members import (
     counts_plans,
     fully_adaptive,
     open_after,
+    plan_epsilon,
+    rho,
     still_open,
 )
 
@@ -144,8 +146,8 @@ class Filter:
 
     @property
     def used(self) -> Fraction:
-        """The part of the limit that is gone, in the currency that has most left."""
-        return min(member.used for member in self.open if not member.required)
+        """The part of the limit that is gone: what everything so far amounts to, over the limit."""
+        return balance.amount(self) / balance.limit_of(self.budget)
 
     @property
     def fresh(self) -> bool:
@@ -266,7 +268,8 @@ class Filter:
             if started is not None:
                 yield started
 
-    def _refusal(self, event: Priced, delta: Fraction) -> str:
+    def gauges(self, event: Priced, delta: Fraction) -> list[str]:
+        """Member by member: what is asked, spent and left, or why it has no price for it."""
         lines = []
         for member in self.open:
             try:
@@ -283,11 +286,52 @@ class Filter:
                 if failure > left:
                     line += f" (of the account's {_digits(self.budget.delta)}, the rest is set aside for other gauges)"
             lines.append(line)
+        return lines
+
+    def _refusal(self, event: Priced, delta: Fraction) -> str:
         return (
             f"The budget of {self.budget} does not cover this release; nothing was charged.\n  "
-            + "\n  ".join(lines)
+            + "\n  ".join(self.short(event, delta))
             + "\nFix: ask for less (a smaller epsilon or delta), or have the budget raised."
         )
+
+    def short(self, event: Priced, delta: Fraction) -> list[str]:
+        """What is asked, spent and left, in the one number and in delta."""
+        now = balance.balance(self)
+        with_it = balance.amount_with(self, event, delta)
+        if with_it is None:  # then the members say why
+            return self.gauges(event, delta)
+        line = f"{now.currency}: asked {_asked(self.budget, event, delta)}, spent {_digits(now.spent)}, "
+        line += f"left {_digits(now.limit - now.spent)} of {_digits(now.limit)}; "
+        line += f"with this one it would be {balance.digits(with_it)}"
+        fails = max((self._fails(member, event, delta) for member in self.open), default=_NOTHING)
+        if not now.failures:
+            return [line]
+        left = now.failures - now.failed
+        return [
+            line,
+            f"delta: asked {_digits(fails)} for unknown keys and the like, left {_digits(left)} of "
+            f"{_digits(now.failures)}" + (": too little" if fails > left else ""),
+        ]
+
+    def _fails(self, member: Member, event: Priced, delta: Fraction) -> Fraction:
+        """What the release takes of the delta for failures, as this member counts them."""
+        if member.apart and not member.required:
+            return _NOTHING
+        try:
+            price, failure = member.cost(event, delta)
+        except UnsupportedEventError:
+            return _NOTHING
+        return price if member.required else failure
+
+
+def _asked(budget: Budget, event: Priced, delta: Fraction) -> str:
+    """The release's own epsilon at its own delta, or its rho."""
+    whole = event.of if isinstance(event, Block) else event
+    try:
+        return _digits(plan_epsilon(whole, delta) if budget.rho is None else rho(whole))
+    except UnsupportedEventError:
+        return "what has no price of its own"
 
 
 _CHARGES: dict[tuple[tuple[Hashable, ...], Priced, type, Fraction], Charge] = {}

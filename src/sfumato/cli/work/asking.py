@@ -14,21 +14,22 @@ from ...display import printable
 from ...errors import BudgetError, PolicyError
 from ...ledger import Ledger
 from ...ledger.reading import Entry
-from ...plan import Plan, Receipt, price_text
+from ...plan import Receipt, price_text
 from ...project import Project, open_project
 from ...query import Sql
 from ...release import Release
 from ...sources.base import needed
 from ..documents import Document, Part
 from ..interrupts import held_back, stoppable
-from ..problems import BUDGET, INTERRUPTED, CommandError
+from ..problems import INTERRUPTED, CommandError
 from ..progress import working
 from ..screen import facts, say
 from ..telling import Outcome, data_opens
 from .answers import Column, Number, columns_of, encoded, format_of, notes_of, rows_of, show_answer
 from .asked import Asked
-from .budgets import AccountDocument, accounts, show_accounts, with_changes
+from .budgets import AccountDocument, accounts, room_for, show_accounts, with_changes
 from .out_files import check_out, write_out
+from .shortage import short_of
 
 
 class ReceiptDocument(Part):
@@ -114,7 +115,7 @@ def answered(
         in_part = entry is not None and entry.kind == "part"
         body.free = in_part or (entry is not None and entry.number <= head)
         changes = {name: (before[name], after[name]) for name in path}
-        body.budget = with_changes(accounts(ledger, path), changes)
+        body.budget = with_changes(accounts(ledger, path), changes, room_for(ledger, path, plan, paid=True))
         body.alert = project.alert(ledger)
     answer = release.value
     if out is not None:
@@ -132,27 +133,6 @@ def answered(
         _show(console, body, answer, asked.alpha, "paid as a part of a list" if in_part else "answered before: free")
 
     return Outcome(body, show)
-
-
-_LESS = "ask for less (smaller --epsilon, --delta or --rho, wider --accuracy)"
-
-
-def short_of(
-    ledger: Ledger, path: tuple[str, ...], plan: Plan[Any], error: BudgetError, less: str = _LESS
-) -> Exception:
-    """Which account has no room, and in each of its gauges what is asked, spent and left; how to ask for `less`."""
-    for name in path:
-        lines = (ledger.refusal(name, plan) or "").splitlines()
-        gauges = [line.strip() for line in lines if ": asked " in line]
-        if gauges:
-            held = [line for line in lines if line.startswith("Room is held")]
-            return CommandError(
-                f"the budget of {name} is short; nothing was charged",
-                "\n".join([*gauges, *held]),
-                f"{less}, or have the account raised",
-                BUDGET,
-            )
-    return error
 
 
 def _interrupted(ledger: Ledger, plan: Sql, head: int) -> CommandError:

@@ -25,11 +25,11 @@ from ..problems import BUDGET, DATA, INTERRUPTED, CommandError, problem_of
 from ..progress import counted
 from ..telling import Outcome, data_opens, screen
 from .answers import encoded
-from .asking import short_of
 from .budgets import accounts, with_changes
 from .out_files import write_out
 from .run_state import Item, built, items, key_of_list
 from .run_words import ReleaseDocument, RunDocument, priced, show_price, show_run
+from .shortage import short_of
 from .turns import turn
 
 _CODES = {"failed": DATA, "stopped": DATA, "waiting": BUDGET}

@@ -23,9 +23,10 @@ from ..problems import BUDGET, INTERRUPTED, CommandError
 from ..progress import working
 from ..screen import say
 from ..telling import Outcome, data_opens, screen
-from .asking import receipt_document, short_of
+from .asking import receipt_document
 from .budgets import accounts, with_changes
 from .out_files import write_out
+from .shortage import short_of
 from .train_bar import training_bar
 from .train_code import is_code
 from .train_plan import Public, plan_of, public_of

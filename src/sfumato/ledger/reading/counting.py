@@ -9,6 +9,7 @@ from fractions import Fraction
 from typing import Any
 
 from ... import kinds, record
+from ...accounting import balance
 from ...accounting.filters import Filter, Holds, Member, backed
 from ...errors import ArgumentError, BudgetError
 from ...events import Event
@@ -16,7 +17,7 @@ from ...plan import Plan
 from ...units import Unit
 from ..stores.base import Account
 
-MOST = 10**15  # beyond, nobody counts
+MOST = balance.MANY
 _BITS = 512  # as members keep their totals
 
 

@@ -135,7 +135,7 @@ def _days(account: Account, window: _Window, now: datetime) -> float | None:
     members = account.filter.open
     last = [left for m in members if not m.required and (left := _rounds(m, spent)) is not None]
     first = [left for m in members if m.required and (left := _rounds(m, spent)) is not None]
-    return elapsed * min(max(last), *first) if last else None
+    return elapsed * min([max(last), *first]) if last else None
 
 
 def _rounds(member: Member, spent: Counter[Past]) -> float | None:
