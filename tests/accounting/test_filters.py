@@ -14,7 +14,7 @@ from hypothesis import strategies as st
 
 from sfumato import Budget, events, record
 from sfumato.accounting import approximate, gdp, members, pure, renyi, zcdp
-from sfumato.accounting.budget import HalvesBudget, common_shares, fresh_part
+from sfumato.accounting.budget import HalvesBudget, fresh_part
 from sfumato.accounting.filters import (
     AdaptiveSum,
     Concentrated,
@@ -39,15 +39,9 @@ from sfumato.events import (
     Sequence,
     ZeroConcentrated,
 )
-from tests.helpers import few, many
+from tests.helpers import common, few, many
 
 ZERO = Fraction(0)
-
-
-def common(epsilon: Any, delta: Any, *, raisable: bool = False) -> Budget:
-    """As budgets were stored before failures were counted apart, and are read for ever."""
-    sizes = Budget(epsilon=epsilon, delta=delta)
-    return Budget(epsilon, delta, shares=common_shares(sizes.epsilon, sizes.delta), raisable=raisable)
 
 
 def spend(filter_: Filter, event: events.Event, delta: Any = ZERO, times: int = 1) -> Filter:
@@ -270,7 +264,10 @@ def test_a_refusal_says_what_was_asked_spent_and_left() -> None:
         filter_.spend(Laplace(epsilon=2), ZERO)
     text = str(caught.value)
     assert "budget of epsilon = 1, delta = 1e-06 does not cover" in text and "nothing was charged" in text
-    assert "epsilon: asked 2, spent 0.75, left 0.25; delta: asked 0, left 5e-07" in text
+    assert "epsilon: asked 2, spent 0.75, left 0.25 of 1; with this one it would be 2.75" in text
+    assert "delta: asked 0 for unknown keys and the like, left 1.5e-07 of 1.5e-07" in text
+    gauges = filter_.gauges(Laplace(epsilon=2), ZERO)
+    assert "epsilon: asked 2, spent 0.75, left 0.25; delta: asked 0, left 1e-07" in gauges
     assert "mu^2" not in text  # that member closed with the first release
     assert "Fix: ask for less" in text
     with pytest.raises(BudgetError, match=r"mu\^2: asked 5\.\d+, spent 0\.0039\d+, left "):

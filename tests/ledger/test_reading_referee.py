@@ -160,7 +160,7 @@ def _gauges(state: State, names: tuple[str, ...]) -> dict[str, tuple[Gauge, ...]
     for name in names:
         filter_ = state.accounts[name].filter
         assert filter_ is not None
-        found[name] = tuple(Gauge(each.currency, each.spent, each.limit) for each in filter_.open)
+        found[name] = tuple(Gauge(each.currency, each.spent, each.limit) for each in filter_.open if not each.required)
     return found
 
 

@@ -75,7 +75,7 @@ def _reading(filter_: Filter, member: Member, spent: Fraction) -> Fraction:
     whole = budget.whole
     alone = isinstance(member, GaussianSum) and len(filter_.open) == 1 and filter_.shared == whole
     share = whole if alone else budget.share_of(member.name, filter_.version)
-    return _epsilon(member, spent, share)
+    return _epsilon(member, spent, share) if share else limit_of(budget)
 
 
 def _epsilon(member: Member, spent: Fraction, share: Fraction) -> Fraction:
@@ -103,6 +103,7 @@ class Balance:
     was       what it was before the last release, where that is told
     after     what it would amount to with the release that was asked about; None where none was, or it has no price
     fits      does that release fit?
+    gone      the part of the limit that is gone, where that is more than spent over limit (`Filter.used`)
     room      how many more like it fit after it (after the last one, where none was asked about)
     """
 
@@ -116,11 +117,12 @@ class Balance:
     after: Fraction | None = None
     fits: bool | None = None
     room: int | None = None
+    gone: Fraction | None = None
 
     @property
     def used(self) -> float:
         """The part of the limit that is gone."""
-        return float(self.spent / self.limit)
+        return float(self.spent / self.limit if self.gone is None else self.gone)
 
     def __str__(self) -> str:
         return self.words()
@@ -174,9 +176,10 @@ def digits(value: Fraction) -> str:
     return f"{float(short):.3g}" if value < 1000 else f"{float(short):g}"
 
 
-def balance(filter_: Filter, *, room: int | None = None) -> Balance:
+def balance(filter_: Filter) -> Balance:
     """Where the account of this filter stands."""
     budget = filter_.budget
     failed, failures = failures_of(filter_) or (_NOTHING, _NOTHING)
     word = "epsilon" if budget.rho is None else "rho"
-    return Balance(word, amount(filter_), limit_of(budget), budget.delta, failed, failures, room=room)
+    spent, limit = amount(filter_), limit_of(budget)
+    return Balance(word, spent, limit, budget.delta, failed, failures, gone=filter_.used)

@@ -146,8 +146,13 @@ class Filter:
 
     @property
     def used(self) -> Fraction:
-        """The part of the limit that is gone: what everything so far amounts to, over the limit."""
-        return balance.amount(self) / balance.limit_of(self.budget)
+        """The part of the limit that is gone: what everything so far amounts to, over the limit. Where all that is open
+        prices plans at their own delta, their part of delta counts as well: without it nothing goes on."""
+        gone = balance.amount(self) / balance.limit_of(self.budget)
+        open_ = [member for member in self.open if not member.required]
+        if not open_ or not all(member.by_plan and member.delta_limit for member in open_):
+            return gone
+        return max(gone, min(member.delta_spent / member.delta_limit for member in open_))
 
     @property
     def fresh(self) -> bool:

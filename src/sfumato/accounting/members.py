@@ -100,8 +100,8 @@ class Member(ABC):
             price, failure = self.cost(event, delta)
         except UnsupportedEventError:
             return None
-        if not isinstance(delta, int | Fraction) or price < 0 or delta < 0:
-            raise BudgetError("a release cannot cost less than nothing: its event is broken")
+        if not isinstance(delta, int | Fraction) or price < 0 or not 0 <= delta < 1:
+            raise BudgetError("a release cannot cost less than nothing, nor fail for sure: its event is broken")
         return price, failure
 
     def add(self, charged: Price) -> Member | None:

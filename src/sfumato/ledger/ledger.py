@@ -54,7 +54,8 @@ class Ledger(Spending, Governing):
     def spent(self, account: str) -> tuple[Gauge, ...]:
         with self._store.reading() as book:
             filter_ = found(book, account).filter
-        return () if filter_ is None else tuple(Gauge(m.currency, m.spent, m.limit) for m in filter_.open)
+        members = () if filter_ is None else filter_.open
+        return tuple(Gauge(m.currency, m.spent, m.limit) for m in members if not m.required)
 
     def balance(self, account: str, plan: Plan[Any] | None = None) -> Balance | None:
         """What everything so far amounts to, beside the limit; with a plan, what it would be after it, and how many

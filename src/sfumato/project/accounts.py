@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING
 from ..accounting.budget import Budget
 from ..errors import BudgetError
 from ..units import Unit
+from .budgets import shares_of_before
 
 if TYPE_CHECKING:
     from ..ledger import Ledger
@@ -60,7 +61,7 @@ def _differences(known: Statement, wanted: Budget, parent: str | None, unit: Uni
         yield f"has no limit in the ledger, but {wanted} in the file"
     elif (known.limit.epsilon, known.limit.delta, known.limit.rho) != (wanted.epsilon, wanted.delta, wanted.rho):
         yield f"has {known.limit} in the ledger, but {wanted} in the file: the ledger's holds"
-    elif known.limit.shares != wanted.shares:
+    elif known.limit.shares not in (wanted.shares, shares_of_before(wanted)):
         yield "adds up its spends in other gauges than the file asks for: they were fixed when it was opened"
     if parent is not None and known.parent != parent:
         yield (

@@ -27,7 +27,7 @@ from ..screen import facts, say
 from ..telling import Outcome, data_opens
 from .answers import Column, Number, columns_of, encoded, format_of, notes_of, rows_of, show_answer
 from .asked import Asked
-from .budgets import AccountDocument, accounts, room_for, show_accounts, with_changes
+from .budgets import AccountDocument, accounts, room_for, show_accounts, stands, with_changes
 from .out_files import check_out, write_out
 from .shortage import short_of
 
@@ -94,7 +94,7 @@ def answered(
     with project.ledger() as ledger:
         curator = project.curator(ledger, account)
         path = ledger.path(curator.accounts, plan, data=project.private.address)
-        before = {name: ledger.used(name) for name in path}
+        before = stands(ledger, path)
         head = ledger.overview().number
         data_opens()
         try:
@@ -110,12 +110,12 @@ def answered(
             raise
         assert release.receipt is not None
         entry = ledger.entry(release.receipt.id)
-        after = {name: ledger.used(name) for name in path}
+        after = stands(ledger, path)
         body = _document(project, plan, release, asked, receipt_document(release.receipt, entry))
         in_part = entry is not None and entry.kind == "part"
         body.free = in_part or (entry is not None and entry.number <= head)
-        changes = {name: (before[name], after[name]) for name in path}
-        body.budget = with_changes(accounts(ledger, path), changes, room_for(ledger, path, plan, paid=True))
+        room = room_for(ledger, path, plan, paid=True)
+        body.budget = with_changes(accounts(ledger, path), before, after, room)
         body.alert = project.alert(ledger)
     answer = release.value
     if out is not None:

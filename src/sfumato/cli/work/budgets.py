@@ -6,7 +6,7 @@ import math
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import replace
 from fractions import Fraction
-from typing import Any
+from typing import Any, NamedTuple
 
 from rich.console import Console
 from rich.text import Text
@@ -44,8 +44,9 @@ class AccountDocument(Part):
 
     limit     what may be spent in all: the guarantee, `guarantee` in words; null for a folder
     amount    what everything so far amounts to: an epsilon at the account's delta, or a rho
-    used      the part of the limit that is gone: amount over limit
-    before    the same before this release, or in a quote: now, where `used` is what would be gone after it
+    used      the part of the limit that is gone
+    before    the same before this release, or in a quote: now, where `used` is what would be gone after it; and so
+              `amount_before` beside `amount`
     room      how many more like this release fit after it; null where that was not asked
     fits      in a quote: has this account room for it?
     refusal   in a quote: what is asked, spent and left, where it has none
@@ -57,6 +58,7 @@ class AccountDocument(Part):
     limit: Limit | None
     guarantee: str | None
     amount: float | None = None
+    amount_before: float | None = None
     used: float | None
     before: float | None = None
     room: int | None = None
@@ -78,19 +80,39 @@ def accounts(ledger: Ledger, names: Iterable[str] | None = None) -> list[Account
     ]
 
 
+class Stand(NamedTuple):
+    """An account before or after a release: the part of its limit that is gone, infinite where the release does not
+    fit, and what everything amounts to. Both None where it has no limit of its own."""
+
+    used: float | None
+    amount: float | None
+
+
+def stands(ledger: Ledger, names: Iterable[str], plan: Plan[Any] | None = None) -> dict[str, Stand]:
+    """Where accounts stand, or would stand after a plan."""
+    found = {}
+    for name in names:
+        told = ledger.balance(name, plan)
+        amount = None if told is None else told.spent if plan is None or not told.fits else told.after
+        found[name] = Stand(ledger.used(name, plan), None if amount is None else float(amount))
+    return found
+
+
 def with_changes(
     now: Sequence[AccountDocument],
-    changes: Mapping[str, tuple[float | None, float | None]],
+    before: Mapping[str, Stand],
+    after: Mapping[str, Stand],
     room: Mapping[str, int | None] | None = None,
 ) -> list[AccountDocument]:
-    """The same, with what was gone before and is gone after; infinite where it does not fit."""
+    """The same, with what was before and is after."""
     found = []
     for each in now:
-        before, after = changes.get(each.account, (each.used, each.used))
-        fits = after is None or math.isfinite(after)
-        used = each.used if after is None or not fits else after
+        start, end = before[each.account], after[each.account]
+        fits = end.used is None or math.isfinite(end.used)
+        end = end if fits and end.used is not None else Stand(each.used, each.amount)
+        update = {"before": start.used, "used": end.used, "amount_before": start.amount, "amount": end.amount}
         left = None if room is None or not fits else room.get(each.account)
-        found.append(each.model_copy(update={"before": before, "used": used, "fits": fits, "room": left}))
+        found.append(each.model_copy(update={**update, "fits": fits, "room": left}))
     return found
 
 
@@ -128,10 +150,10 @@ def balance_of(each: AccountDocument, *, now: bool = False) -> Balance | None:
         return None
     word, most = ("rho", each.limit.rho) if each.limit.rho is not None else ("epsilon", each.limit.epsilon)
     assert most is not None
-    # A part of the limit, as a float; twelve digits, so that 0.4 of 2 is not told as a hair above.
-    before, after = (
-        Fraction(f"{(each.used if part is None else part) * most:.12g}") for part in (each.before, each.used)
-    )
+    # Twelve digits of a float, so that 0.4 is not told as a hair above.
+    spent = each.amount or 0.0
+    start = spent if each.before is None else each.amount_before or 0.0
+    before, after = (Fraction(f"{size:.12g}") for size in (start, spent))
     told = Balance(word, after, Fraction(most), Fraction(each.limit.delta or 0), room=each.room)
     if each.before is None:
         return told

@@ -19,7 +19,7 @@ from ..problems import BUDGET
 from ..screen import facts, say
 from ..telling import Outcome
 from .asked import Asked
-from .budgets import AccountDocument, accounts, room_for, show_accounts, with_changes
+from .budgets import AccountDocument, accounts, room_for, show_accounts, stands, with_changes
 from .shortage import raise_command, refused_in_words
 
 _WIDE = len("verdict")
@@ -68,7 +68,9 @@ def quoted(folder: Path, asked: Asked, *, account: str | None, explain: bool, ga
         curator = project.curator(ledger, account)
         quote = curator.quote(plan)
         room = None if quote.due is not None else room_for(ledger, quote.used, plan, paid=False)
-        budget = with_changes(accounts(ledger, quote.used), quote.used, room)
+        now = stands(ledger, quote.used)
+        after = now if quote.due is not None else stands(ledger, quote.used, plan)
+        budget = with_changes(accounts(ledger, quote.used), now, after, room)
         for number, each in enumerate(budget):
             if each.fits is False:
                 why = refused_in_words(ledger, each.account, plan, gauges=gauges)
