@@ -56,19 +56,19 @@ def member(filter_: Filter, kind: type[Any]) -> Any:
 def test_the_default_shares_name_what_is_for_failures() -> None:
     assert [(name.partition(":")[0], share) for name, share in BUDGET.shares] == [
         ("plans", Fraction(1, 10)),
-        ("smoothed", Fraction(11, 20)),
+        ("smoothed", Fraction(9, 20)),
         ("renyi", Fraction(1, 5)),
-        ("failures", Fraction(3, 20)),
+        ("failures", Fraction(1, 4)),
     ]
     start = Filter.of(BUDGET)
     assert [type(each) for each in start.open] == [PlanSum, SmoothedSum, RenyiOrder, Failures]
-    assert member(start, Failures).limit == Fraction(15, 10**8)
+    assert member(start, Failures).limit == Fraction(25, 10**8)
     smoothed = member(start, SmoothedSum)
-    # the curve gets ten elevenths of its share: half of delta; a twentieth of its mu^2 is kept back
+    # the curve gets ten elevenths of its share; a twenty-fifth of its mu^2 is kept back
     whole = smoothed.limit + 1 / smoothed.kept**2
-    assert gdp.least_epsilon(whole, Fraction(1, 2 * 10**6)) <= 2 + Fraction(1, 10**9)
-    assert 1 / smoothed.kept**2 / whole == pytest.approx(1 / 20, rel=1e-9)
-    assert smoothed.delta_limit == 32 * smoothed.cut == Fraction(5, 10**8)
+    assert gdp.least_epsilon(whole, Fraction(9, 22 * 10**6)) <= 2 + Fraction(1, 10**9)
+    assert 1 / smoothed.kept**2 / whole == pytest.approx(1 / 25, rel=1e-9)
+    assert smoothed.delta_limit == 32 * smoothed.cut == Fraction(9, 22 * 10**7)
     assert BUDGET.whole == BUDGET.delta
 
 
@@ -88,7 +88,7 @@ def test_plain_counts_leave_room_for_unknown_keys() -> None:
 
 def test_what_fails_by_itself_is_refused_where_its_count_is_full_whoever_else_has_room() -> None:
     account = Filter.of(BUDGET)
-    for _ in range(3):
+    for _ in range(5):
         account = account.spend(*keys(100, Fraction(1, 10**7)))
     assert member(account, Failures).left == 0
     with pytest.raises(BudgetError, match="delta"):
@@ -286,10 +286,10 @@ def test_raising_goes_on_with_the_counts_and_replays_the_rest() -> None:
     for k in (2, 3, 4):
         account = account.raised(Budget(epsilon=k, delta=1e-6, raisable=True), past)
         steady = member(account, Failures), member(account, PlanSum)
-        assert steady[0].limit == Fraction(15, 10**8) and steady[0].spent == Fraction(1, 10**8)
+        assert steady[0].limit == Fraction(25, 10**8) and steady[0].spent == Fraction(1, 10**8)
         assert steady[1].limit == k and steady[1].delta_spent == Fraction(2, 10**8)
         smoothed = member(account, SmoothedSum)
-        share = Fraction(1, 2 * 10**6) * fresh_part(k)
+        share = Fraction(9, 22 * 10**6) * fresh_part(k)
         assert gdp.least_epsilon(smoothed.limit + 1 / smoothed.kept**2, share) <= k + Fraction(1, 10**9)
         assert smoothed.spent == sum(
             smoothing.mu_squared(members.sure(event), smoothed.kept, smoothed.cut)[0] for event, _ in past
@@ -319,7 +319,7 @@ def test_a_first_release_that_took_all_of_delta_is_counted_when_the_account_is_r
     with pytest.raises(BudgetError, match="larger delta"):
         account.raised(Budget(epsilon=2, delta=1e-6), [first])
     wide = account.raised(Budget(epsilon=2, delta=1e-5), [first])
-    assert member(wide, Failures).spent == Fraction(9, 10**7) and member(wide, Failures).limit == Fraction(15, 10**7)
+    assert member(wide, Failures).spent == Fraction(9, 10**7) and member(wide, Failures).limit == Fraction(25, 10**7)
     assert member(wide, PlanSum).spent == Fraction(9, 10)
 
 

@@ -2,10 +2,10 @@
 
 An account's members are fixed when it is opened. For (epsilon, delta) they share delta, unevenly:
 
-    smoothed   11/20  mu^2 of anything with a curve: counts, Laplace noise, trainings. A tenth of what its curve gets is
+    smoothed   9/20   mu^2 of anything with a curve: counts, Laplace noise, trainings. A tenth of what its curve gets is
                       for what single prices leave out
+    failures   1/4    the events' own deltas, such as those of unknown keys; nothing else takes any of it
     renyi:a    1/5    whatever is known by its Renyi divergence alone (zCDP, tuning), at the order roomiest for rho
-    failures   3/20   the events' own deltas, such as those of unknown keys; nothing else takes any of it
     plans      1/10   the plans' own delta_i, while the plain sum of their epsilons has room
 
 Why so: halving a share of delta costs a curve member about ln 2 / (2 ln(1/delta)), 3 % of its noise at 1e-6, so a
@@ -49,10 +49,10 @@ from .members import (
 
 MOST_ORDERS = 8
 _HALF, _QUARTER = Fraction(1, 2), Fraction(1, 4)
-_SMOOTHED, _RENYI, _FAILURES, _PLANS = Fraction(11, 20), Fraction(1, 5), Fraction(3, 20), Fraction(1, 10)
+_SMOOTHED, _FAILURES, _RENYI, _PLANS = Fraction(9, 20), Fraction(1, 4), Fraction(1, 5), Fraction(1, 10)
 CURVE = Fraction(10, 11)  # of a share, where the rest of it is for what prices leave out
 _CUTS = 32  # how many heavy-tailed releases one by one leave out all of that
-_KEPT = Fraction(1, 20)  # of mu^2, never spent
+_KEPT = Fraction(1, 25)  # of mu^2, never spent
 _NAMES = ("plans", "failures", "smoothed", "gaussian", "concentrated", "adaptive")
 _ALLOWED = (
     "a part of delta for each of 'plans', 'failures', 'smoothed', 'gaussian', 'concentrated', 'adaptive' and up to 8 "
@@ -289,6 +289,17 @@ def common_shares(epsilon: Fraction, delta: Fraction) -> Shares:
     orders = dict.fromkeys((_short(1 + best), _short(1 + 0.7 * best)))
     each = Fraction(1, 4 * len(orders))
     return (("plans", _HALF), ("gaussian", _QUARTER), *((f"renyi:{order}", each) for order in orders))
+
+
+def shares_of_before(budget: Budget) -> Shares:
+    """What an account of this budget was opened with before failures were counted apart: it goes on so."""
+    shares: Shares = budget.shares
+    if not budget.apart:
+        return shares
+    if shares == default_shares(budget.epsilon, budget.delta):
+        return common_shares(budget.epsilon, budget.delta)
+    gauges = [name for name, _ in shares if name not in ("plans", "failures")]
+    return (("plans", _HALF), *((name, _HALF / len(gauges)) for name in gauges))
 
 
 def _roomiest(epsilon: Fraction, share: Fraction) -> float:

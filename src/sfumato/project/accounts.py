@@ -10,10 +10,9 @@ from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
-from ..accounting.budget import Budget
+from ..accounting.budget import Budget, shares_of_before
 from ..errors import BudgetError
 from ..units import Unit
-from .budgets import shares_of_before
 
 if TYPE_CHECKING:
     from ..ledger import Ledger

@@ -5,12 +5,12 @@ from __future__ import annotations
 from fractions import Fraction
 from typing import Any
 
-from ..accounting.budget import Budget, Shares, common_shares, default_shares
+from ..accounting.budget import Budget, common_shares
 from ..plain_yaml import Path
 from .faults import Faults
 from .form import AllocationForm, ProjectForm, TotalForm
 
-_HALF, _PLANS, _FAILURES = Fraction(1, 2), Fraction(1, 10), Fraction(3, 20)
+_PLANS, _FAILURES = Fraction(1, 10), Fraction(1, 4)
 
 
 def total_of(form: ProjectForm, faults: Faults) -> Budget | None:
@@ -91,11 +91,3 @@ def shares_of(mode: str, sizes: dict[str, Any]) -> dict[str, Fraction] | None:
     else:
         orders = ["concentrated" if mode == "zcdp" else "gaussian"]
     return {"plans": _PLANS, **dict.fromkeys(orders, (1 - _PLANS - _FAILURES) / len(orders)), "failures": _FAILURES}
-
-
-def shares_of_before(budget: Budget) -> Shares:
-    """What an account of this budget was opened with before failures were counted apart: it goes on so."""
-    if not budget.apart or budget.shares == default_shares(budget.epsilon, budget.delta):
-        return common_shares(budget.epsilon, budget.delta) if budget.apart else budget.shares
-    gauges = [name for name, _ in budget.shares if name not in ("plans", "failures")]
-    return (("plans", _HALF), *((name, _HALF / len(gauges)) for name in gauges))
