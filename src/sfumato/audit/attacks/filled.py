@@ -12,6 +12,7 @@ from dataclasses import dataclass
 from fractions import Fraction
 
 from ... import events
+from ...accounting.budget import common_shares
 from ...accounting.filters import Budget, Filter, HeldSteps, counts_plans
 from ...errors import BudgetError
 from .losses_below import Law, laplace, normal, times, together, two_points
@@ -52,7 +53,11 @@ def kinds(budget: Budget) -> Mapping[str, Kind]:
     }
 
 
-BUDGETS = (Budget(epsilon=1, delta=1e-3), Budget(epsilon=3, delta=1e-6))
+BUDGETS = (
+    Budget(epsilon=1, delta=1e-3),
+    Budget(epsilon=3, delta=1e-6),
+    Budget(epsilon=3, delta=1e-6, shares=common_shares(Fraction(3), Fraction(1, 10**6))),  # as accounts were before
+)
 
 
 def overfull(rounding: float) -> tuple[int, list[str]]:
