@@ -12,7 +12,8 @@ from hypothesis import settings
 
 from sfumato import Budget, MemoryLedger, Private, Schema, Unit, bounds, events
 from sfumato import mechanisms as m
-from sfumato.accounting.filters import PlanSum
+from sfumato.accounting.budget import common_shares
+from sfumato.accounting.filters import Failures, PlanSum
 from sfumato.ledger.ledger import Ledger
 from sfumato.ledger.stores.base import Account, Filed
 from sfumato.noise import Noise, SeededBits
@@ -186,8 +187,16 @@ def spent(ledger: Ledger, account: str) -> list[Fraction]:
 
 
 def delta_spent(ledger: Ledger, account: str) -> Fraction:
+    """What the plans' sum has taken of delta, with what failed by itself where that is counted apart."""
     members = account_of(ledger, account).filter.open
-    return next((member.delta_spent for member in members if isinstance(member, PlanSum)), Fraction(0))
+    apart = next((member.spent for member in members if isinstance(member, Failures)), Fraction(0))
+    return next((member.delta_spent + apart for member in members if isinstance(member, PlanSum)), Fraction(0))
+
+
+def common(epsilon: Any, delta: Any, *, raisable: bool = False) -> Budget:
+    """As budgets were stored before failures were counted apart, and are read for ever."""
+    sizes = Budget(epsilon=epsilon, delta=delta)
+    return Budget(epsilon, delta, shares=common_shares(sizes.epsilon, sizes.delta), raisable=raisable)
 
 
 def everything_said(problem: BaseException) -> str:

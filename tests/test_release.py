@@ -107,7 +107,8 @@ def test_quotes_give_price_and_error_before_anything_runs() -> None:
     quoted = curator().quote(laplace(0.5))
     assert quoted.epsilon == 0.5 and quoted.delta == 0 and quoted.error() == pytest.approx(5.99, abs=0.01)
     assert quoted.error(0.5) < quoted.error(0.05)  # type: ignore[operator]
-    assert "d: 10 of 10 epsilon left" in str(quoted) and "± at" not in str(quoted)
+    told = "d: 0 of 10 epsilon spent; this one makes it 0.5; room for about 19 more like it"
+    assert told in str(quoted) and "± at" not in str(quoted)
     assert curator().quote(m.Laplace(query=bounds.mean("x", 0, 10, UNIT), epsilon=1)).error() is None
     poor = curator(Budget(epsilon=0.1)).quote(laplace(0.5))
     assert not poor.affordable and "does not fit the budget" in str(poor)

@@ -92,7 +92,8 @@ class Curator:
         if due is not _ANSWERED:
             self.private.compare(plan, quoting=True)
         affordable = due is _ANSWERED or self.ledger.quote(self.accounts, plan, data=data)
-        left = tuple(f"{name}: {self.ledger.left(name)}" for name in path)
+        asked = plan if due is None else None
+        left = tuple(f"{name}: {self.ledger.left(name, asked)}" for name in path)
         return Quote(plan, affordable, left, {name: self._used(name, plan, due) for name in path}, due)
 
     def _due(self, plan: Plan[Any]) -> str | None:

@@ -82,6 +82,11 @@ def paragraph(words: Any, *, quiet: bool = False) -> Html:
     return Html(f'<p style="{_QUIET if quiet else "margin:4px 0"}">{text(words)}</p>')
 
 
+def details(title: str, *parts: Any) -> Html:
+    """What opens when it is asked for."""
+    return Html(f"<details><summary>{text(title)}</summary>{''.join(map(text, parts))}</details>")
+
+
 def table(
     head: Sequence[Any], rows: Iterable[Sequence[Any]], *, right: Collection[int] = (), caption: str = ""
 ) -> Html:

@@ -511,9 +511,9 @@ class Ledger(Protocol):
         """What was spent on an account, in each currency that is still open. The limit is the guarantee; this is a
         gauge."""
 
-    def left(self, account: str) -> str:
-        """What is left on an account, in words."""
+    def left(self, account: str, plan: Plan[Any] | None = None) -> str:
+        """What everything so far amounts to beside the limit, in words; with a plan, what that would make of it."""
 
     def used(self, account: str, plan: Plan[Any] | None = None) -> float | None:
-        """The part of an account's limit that is gone, in the currency with most left; with a plan, what would be gone
-        after it (infinite where it does not fit). None for an account without a limit of its own."""
+        """The part of an account's limit that is gone; with a plan, what would be gone after it (infinite where it does
+        not fit). None for an account without a limit of its own."""

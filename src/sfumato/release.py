@@ -20,7 +20,7 @@ _ROWS_SHOWN = 20
 class Quote:
     """What a plan costs and how exact it will be. Nothing was touched or charged.
 
-    left  what each account that would pay has left, in words
+    left  what everything so far amounts to on each account that would pay, and what this would make of it, in words
     used  for each of them, the part of its limit that is gone before and after; None where it has no limit, infinite
           where the plan does not fit
     due   what is to be paid now, in words, where that is not the price: it is answered, or paid, already
@@ -73,7 +73,7 @@ class Quote:
         for text, (before, after) in zip(self.left, self.used.values(), strict=False):
             drawn = "" if before is None or after is None else display.bar(before, after - before)
             facts.append(("budget", display.Html(f"{display.text(text)}<br>{drawn}")))
-        note = "Nothing was touched or charged. Bars show the gauge with most room, with the delta that it has taken."
+        note = "Nothing was touched or charged. The limit is the guarantee; what is spent is a gauge."
         return display.card(f"Quote: {self.verdict}", display.facts(facts), note=note)
 
 

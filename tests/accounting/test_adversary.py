@@ -19,7 +19,7 @@ import pytest
 
 from sfumato import Budget
 from sfumato.accounting import members
-from sfumato.accounting.filters import Concentrated, Filter, GaussianSum, PlanSum, RenyiOrder
+from sfumato.accounting.filters import Concentrated, Failures, Filter, GaussianSum, PlanSum, RenyiOrder
 from sfumato.accounting.odometers import Odometer
 from sfumato.errors import BudgetError, UnsupportedEventError
 from sfumato.events import Approximate, Event, Pure, RandomizedResponse, Repeat
@@ -137,6 +137,9 @@ SHARES: list[dict[str, float] | None] = [
     {"renyi:8": 0.9, "plans": 0.1},
     {"adaptive": 0.5, "plans": 0.5},
     {"plans": 0.2, "gaussian": 0.2, "concentrated": 0.2, "renyi:3": 0.2, "renyi:8": 0.2},
+    {"smoothed": 0.9, "failures": 0.1},
+    {"smoothed": 0.4, "plans": 0.4, "failures": 0.2},
+    {"adaptive": 0.4, "renyi:4": 0.3, "plans": 0.1, "failures": 0.2},
 ]
 
 
@@ -194,11 +197,38 @@ def test_fixed_list_composition_used_as_a_filter_is_broken() -> None:
 
 
 def test_a_member_with_too_high_a_limit_is_broken() -> None:
-    for shares, factor in (({"renyi:4": 1}, 1.6), ({"gaussian": 1}, 2.5), ({"concentrated": 1}, 2.5)):
+    smoothed = {"smoothed": Fraction(99, 100), "failures": Fraction(1, 100)}
+    for shares, factor in (
+        ({"renyi:4": 1}, 1.6),
+        ({"gaussian": 1}, 2.5),
+        ({"concentrated": 1}, 2.5),
+        (smoothed, 3),
+    ):
         budget = Budget(epsilon=1, delta=0.05, shares=shares)
         wrong = tuple(replace(member, limit=member.limit * Fraction(factor)) for member in budget.members())
         start = replace(Filter.of(budget), open=wrong, count=1)
         assert attack(budget, RESPONSES, start) > 0.05
+
+
+def test_failures_counted_apart_are_broken_where_they_are_not_counted() -> None:
+    """And what plans leave out, by itself: each of the three counts is needed."""
+    epsilon, delta = 0.8, 0.05
+    budget = Budget(epsilon=epsilon, delta=delta, shares={"plans": 0.5, "smoothed": 0.3, "failures": 0.2})
+    menu = [leaky(0.05, 0.005), response(0.2)]
+    assert attack(budget, menu) <= delta
+
+    def forgets(kind: type[Any], field: str) -> Callable[[Filter, Move], Filter | None]:
+        def step(state: Filter, move: Move) -> Filter | None:
+            after = spend(state, move)
+            members = () if after is None else after.open
+            return after and replace(
+                after, open=tuple(replace(m, **{field: ZERO}) if isinstance(m, kind) else m for m in members)
+            )
+
+        return step
+
+    won = best(Filter.of(budget), forgets(Failures, "spent"), menu, lambda loss, state: excess(epsilon, loss), 20)
+    assert won > delta
 
 
 def test_failures_uncounted_are_broken() -> None:
@@ -252,7 +282,8 @@ def test_plans_at_their_tightest_price(monkeypatch: pytest.MonkeyPatch) -> None:
 
     monkeypatch.setattr(members, "plan_epsilon", least)
     menu: list[Move] = [(four, Fraction(1, 100)), (four, Fraction(3, 100)), (four, ZERO), response(0.1)]
-    for shares in ({"plans": 1}, {"plans": 0.5, "gaussian": 0.5}, {"plans": 0.5, "adaptive": 0.5}, None):
+    apart = {"plans": 0.9, "failures": 0.1}
+    for shares in ({"plans": 1}, {"plans": 0.5, "gaussian": 0.5}, {"plans": 0.5, "adaptive": 0.5}, apart, None):
         budget = Budget(epsilon=1, delta=0.1, shares=shares)
         won = best(Filter.of(budget), spend, menu, lambda loss, state: excess(1.0, loss), 6)
         assert won <= 0.1

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 import pickle
+import re
 from fractions import Fraction
 from typing import Any
 
@@ -39,7 +40,7 @@ from sfumato.events import (
     Sequence,
     ZeroConcentrated,
 )
-from tests.helpers import few, many
+from tests.helpers import common, few, many
 
 ZERO = Fraction(0)
 
@@ -96,14 +97,14 @@ def test_the_textbook_budget_denies_the_fifth_query() -> None:
 # Members
 
 
-def test_a_budget_fixes_its_members_and_their_shares_at_birth() -> None:
+def test_a_budget_of_before_fixes_its_members_and_their_shares_at_birth() -> None:
     assert [type(member) for member in Budget(epsilon=1).members()] == [PureSum]
     assert [type(member) for member in Budget(rho=1).members()] == [Concentrated]
-    sums, gaussian, high, low = Budget(epsilon=1, delta=1e-6).members()
+    sums, gaussian, high, low = common(1, 1e-6).members()
     assert isinstance(sums, PlanSum) and isinstance(gaussian, GaussianSum)
     assert isinstance(high, RenyiOrder) and isinstance(low, RenyiOrder) and high.order > low.order > 1
     assert sums.delta_limit == Fraction(1, 2 * 10**6) and sums.limit == 1
-    shares = dict(Budget(epsilon=1, delta=1e-6).shares)
+    shares = dict(common(1, 1e-6).shares)
     assert sum(shares.values()) == 1 and shares["plans"] == Fraction(1, 2)
     # each limit is what its share of delta allows, by the books
     assert gdp.least_epsilon(gaussian.limit, Fraction(1, 4 * 10**6)) <= 1 + Fraction(1, 10**9)
@@ -115,10 +116,10 @@ def test_a_budget_fixes_its_members_and_their_shares_at_birth() -> None:
 
 def test_the_higher_order_has_room_for_all_that_a_rho_gauge_of_its_share_takes() -> None:
     for epsilon, delta in ((0.1, 1e-6), (1, 1e-6), (3, 1e-5), (8, 1e-5)):
-        budget = Budget(epsilon=epsilon, delta=delta)
-        high = next(member for member in budget.members() if isinstance(member, RenyiOrder))
-        rho = zcdp.largest_rho(budget.epsilon, budget.delta / 8)
-        assert high.limit / high.order > rho * Fraction(995, 1000)
+        for budget, share in ((common(epsilon, delta), 8), (Budget(epsilon=epsilon, delta=delta), 5)):
+            high = next(member for member in budget.members() if isinstance(member, RenyiOrder))
+            rho = zcdp.largest_rho(budget.epsilon, budget.delta / share)
+            assert high.limit / high.order > rho * Fraction(995, 1000)
 
 
 @pytest.mark.parametrize("epsilon", [1e-9, 1e-3, 0.1, 1, 10, 1e3, 1e4])
@@ -192,7 +193,7 @@ def test_a_rho_budget_never_takes_what_may_fail_outright() -> None:
 
 
 def test_a_member_closes_for_good() -> None:
-    start = Filter.of(Budget(epsilon=1, delta=1e-6))
+    start = Filter.of(common(1, 1e-6))
     # A release that only the plan sum has room for: the others are gone, also for what they could take.
     one = spend(start, Laplace(epsilon=0.75))
     assert [type(member) for member in one.open] == [PlanSum]
@@ -214,7 +215,7 @@ def test_a_member_closes_for_good() -> None:
 
 
 def test_failures_are_counted_once_for_all_members() -> None:
-    filter_ = Filter.of(Budget(epsilon=10, delta=1e-6))
+    filter_ = Filter.of(common(10, 1e-6))
     bite = Approximate(epsilon=0.001, delta=1e-7)
     filter_ = spend(filter_, bite, Fraction(1, 10**7), times=5)
     assert len(filter_.open) == 4  # outside its failures the event is pure: nobody closes
@@ -223,7 +224,7 @@ def test_failures_are_counted_once_for_all_members() -> None:
         spend(filter_, bite, Fraction(1, 10**7))
     # also where the event itself would be happy with less: the plan sum closes, the others count the event's own
     tenths = Fraction(4, 10**7)
-    greedy = Filter.of(Budget(epsilon=10, delta=1e-6)).spend(Laplace(epsilon=0.1), tenths)
+    greedy = Filter.of(common(10, 1e-6)).spend(Laplace(epsilon=0.1), tenths)
     after = greedy.spend(Laplace(epsilon=0.1), tenths)
     assert PlanSum not in {type(member) for member in after.open}
     assert {member.delta_spent for member in after.open} == {tenths}
@@ -264,11 +265,20 @@ def test_a_refusal_says_what_was_asked_spent_and_left() -> None:
         filter_.spend(Laplace(epsilon=2), ZERO)
     text = str(caught.value)
     assert "budget of epsilon = 1, delta = 1e-06 does not cover" in text and "nothing was charged" in text
-    assert "epsilon: asked 2, spent 0.75, left 0.25; delta: asked 0, left 5e-07" in text
+    assert "epsilon: asked 2, spent 0.75, left 0.25 of 1; with this one it would be 2.75" in text
+    assert "delta: asked 0 for unknown keys and the like, left 2.5e-07 of 2.5e-07" in text
+    gauges = filter_.gauges(Laplace(epsilon=2), ZERO)
+    assert "epsilon: asked 2, spent 0.75, left 0.25; delta: asked 0, left 1e-07" in gauges
     assert "mu^2" not in text  # that member closed with the first release
     assert "Fix: ask for less" in text
-    with pytest.raises(BudgetError, match=r"mu\^2: asked 5\.\d+, spent 0\.0039\d+, left "):
-        spend(Filter.of(Budget(epsilon=1, delta=1e-6)), Laplace(epsilon=0.05)).spend(Laplace(epsilon=2), ZERO)
+    several = spend(Filter.of(Budget(epsilon=1, delta=1e-6)), Laplace(epsilon=0.05))
+    assert re.search(
+        r"mu\^2: asked 3\.\d+, spent 0\.0028\d+, left ", "\n".join(several.gauges(Laplace(epsilon=2), ZERO))
+    )
+    with pytest.raises(
+        BudgetError, match=r"epsilon: asked 2, spent 0\.05, left 0\.95 of 1; with this one it would be 2"
+    ):
+        several.spend(Laplace(epsilon=2), ZERO)
 
 
 # The first release
@@ -331,7 +341,7 @@ def test_the_parts_of_all_versions_make_one() -> None:
 
 
 def test_a_limit_is_raised_with_a_fresh_share() -> None:
-    budget = Budget(epsilon=1, delta=1e-6, raisable=True)
+    budget = common(1, 1e-6, raisable=True)
     start = Filter.of(budget)
     gaussian = next(m for m in start.open if isinstance(m, GaussianSum))
     share = budget.delta / 4 * fresh_part(1)
@@ -342,7 +352,7 @@ def test_a_limit_is_raised_with_a_fresh_share() -> None:
         now = now.spend(event, delta)
     version = now
     for k in range(2, 6):
-        version = version.raised(Budget(epsilon=k, delta=1e-6, raisable=True), past)
+        version = version.raised(common(k, 1e-6, raisable=True), past)
         assert version.version == k and version.count == 20
         gaussian = next(m for m in version.open if isinstance(m, GaussianSum))
         share = Fraction(1, 4 * 10**6) * fresh_part(k)
@@ -356,7 +366,7 @@ def test_a_limit_is_raised_with_a_fresh_share() -> None:
 
 
 def test_an_account_that_kept_nothing_back_is_raised_only_with_more_delta() -> None:
-    start = Filter.of(Budget(epsilon=1, delta=1e-6)).spend(Laplace(epsilon=0.1), ZERO)
+    start = Filter.of(common(1, 1e-6)).spend(Laplace(epsilon=0.1), ZERO)
     past = [(Laplace(epsilon=0.1), ZERO)]
     with pytest.raises(BudgetError, match="fresh share of delta"):
         start.raised(Budget(epsilon=2, delta=1e-6), past)
@@ -376,7 +386,7 @@ def test_raising_refuses_a_wrong_past_or_a_lower_limit() -> None:
 
 
 def test_plans_that_failed_uncounted_never_come_back() -> None:
-    budget = Budget(epsilon=1, delta=1e-6, raisable=True)
+    budget = common(1, 1e-6, raisable=True)
     past: list[tuple[events.Event, Fraction]] = [(Gaussian(multiplier=40), Fraction(1, 10**7))] * 6
     now = Filter.of(budget)
     for event, delta in past:
@@ -490,9 +500,6 @@ MENU: list[tuple[events.Event, Fraction]] = [
 ]
 
 
-BUDGETS = [Budget(epsilon=1), Budget(epsilon=1, delta=1e-6), Budget(epsilon=0.3, delta=1e-4), Budget(rho=0.05)]
-
-
 def sums(taken: list[tuple[events.Event, Fraction]], member: Any) -> Any:
     """What an outsider adds up for one member; infinity where one of them has no price there."""
     total = Fraction(0)
@@ -515,9 +522,7 @@ def sums(taken: list[tuple[events.Event, Fraction]], member: Any) -> Any:
 
 @many
 @given(
-    st.sampled_from(
-        [Budget(epsilon=1), Budget(epsilon=1, delta=1e-6), Budget(epsilon=0.3, delta=1e-4), Budget(rho=0.05)]
-    ),
+    st.sampled_from([Budget(epsilon=1), common(1, 1e-6), common(0.3, 1e-4), Budget(rho=0.05)]),
     st.lists(st.integers(0, len(MENU) - 1), max_size=40),
 )
 def test_no_choice_of_releases_exceeds_a_member(budget: Budget, picks: list[int]) -> None:
@@ -577,7 +582,8 @@ def test_l12_an_impossible_delta_is_refused_or_closes_the_plan_sum(event: events
         return
     assert not any(member.by_plan for member in after.open)
     for member in after.open:
-        assert 0 < member.spent <= member.limit and member.delta_spent <= member.delta_limit
+        assert (member.spent > 0 or member.required) and member.spent <= member.limit
+        assert member.delta_spent <= member.delta_limit
 
 
 def test_l12_an_event_that_claims_a_negative_price_is_refused() -> None:

@@ -4,13 +4,14 @@ from __future__ import annotations
 
 import math
 from dataclasses import replace
+from fractions import Fraction
 from typing import Any
 
 import numpy as np
 import pytest
 
 from sfumato import Unit, bounds
-from sfumato.accounting import budget, holds, members
+from sfumato.accounting import budget, holds, members, smoothing
 from sfumato.audit import neighbours
 from sfumato.audit.attacks import filled, side_doors
 from sfumato.audit.attacks.losses_below import best_of, laplace, normal, stepped, times, together, two_points
@@ -23,7 +24,7 @@ _ROUNDING = 1e-7
 
 def test_no_account_takes_more_than_its_budget() -> None:
     tried, found = filled.overfull(_ROUNDING)
-    assert tried == 28 and not found
+    assert tried == 42 and not found
 
 
 def _four_times(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -34,6 +35,30 @@ def _four_times(monkeypatch: pytest.MonkeyPatch) -> None:
         return replace(made, limit=4 * made.limit) if name == "gaussian" else made
 
     monkeypatch.setattr(budget, "_member", wide)
+
+
+def _four_times_smoothed(monkeypatch: pytest.MonkeyPatch) -> None:
+    right = budget._member_apart
+
+    def wide(name: str, *given: Any) -> Any:
+        made = right(name, *given)
+        return replace(made, limit=4 * made.limit) if name == "smoothed" else made
+
+    monkeypatch.setattr(budget, "_member_apart", wide)
+
+
+def _half_smoothed(monkeypatch: pytest.MonkeyPatch) -> None:
+    right = smoothing.mu_squared
+
+    def half(*given: Any) -> Any:
+        cost, cut = right(*given)
+        return cost / 2, cut
+
+    monkeypatch.setattr(smoothing, "mu_squared", half)
+
+
+def _failures_uncounted(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(members.Failures, "price", lambda self, event, delta: Fraction(0))
 
 
 def _never_first(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -54,7 +79,10 @@ def _half_mu(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(members, "pure_mu", lambda epsilon: right(epsilon) / 2)
 
 
-@pytest.mark.parametrize("plant", [_four_times, _never_first, _beyond_the_last, _half_mu])
+@pytest.mark.parametrize(
+    "plant",
+    [_four_times, _four_times_smoothed, _half_smoothed, _failures_uncounted, _never_first, _beyond_the_last, _half_mu],
+)
 def test_an_account_with_too_much_room_is_found(monkeypatch: pytest.MonkeyPatch, plant: Any) -> None:
     from sfumato.accounting import filters
 

@@ -55,7 +55,10 @@ def test_status_shows_limits_and_what_is_gone(project: Path) -> None:
     gauges = {each["currency"]: each for each in top["gauges"]}
     assert gauges["epsilon"] == {"currency": "epsilon", "spent": 0.5, "left": 1.5, "limit": 2}
     lines = sfumato("ledger", "status", at=project).out.splitlines()
-    assert lines[1].startswith("hospital ") and " % " in lines[1] and "epsilon = 2, delta = 1e-06" in lines[1]
+    assert lines[1].startswith("hospital ") and "0.5 of 2 epsilon  1e-06  for about " in lines[1]
+    assert top["amount"] == 0.5 and top["room"] > 5 and top["delta"]["currency"] == "delta"
+    gauges_too = sfumato("ledger", "status", "--gauges", at=project).out
+    assert "mu^2" not in "".join(lines) and "mu^2" in gauges_too and "one gauge has room" in gauges_too
     assert lines[2].startswith("  evaluation ") and "never exceed it" in lines[-1]
 
 
@@ -66,7 +69,9 @@ def test_status_of_one_account_says_its_guarantee_and_gauges(project: Path) -> N
     assert found["statement"]["account"] == "training" and found["statement"]["parent"] == "hospital"
     shown = sfumato("ledger", "status", "hospital", at=project).out
     assert "(2, 1e-06)-DP for everything one patient ever contributed" in shown
-    assert "mu^2" in shown and "not a guarantee for adaptive choice" in shown and "  evaluation" in shown
+    assert "epsilon spent at delta 1e-06; room for about" in shown and "mu^2" not in shown
+    assert "not a guarantee for adaptive choice" in shown and "  evaluation" in shown
+    assert "mu^2" in sfumato("ledger", "status", "hospital", "--gauges", at=project).out
     assert "there is no account 'nobody'" in refused("ledger", "status", "nobody", at=project, code=5).err
 
 

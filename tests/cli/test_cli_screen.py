@@ -68,7 +68,7 @@ def test_text_that_looks_like_markup_stays_text(tmp_path: Path) -> None:
 def test_a_terminal_without_unicode_gets_other_signs(tmp_path: Path, encoding: str) -> None:
     folder = make_project(tmp_path)
     ran = sfumato("query", BY_WARD, at=folder, encoding=encoding)
-    assert ran.code == 0 and "+-" in ran.out and " +....." in ran.out and "?" not in ran.out.partition("hides")[2]
+    assert ran.code == 0 and "+-" in ran.out and "+....." in ran.out and "?" not in ran.out.partition("hides")[2]
     heads = ran.out.splitlines()
     assert heads[1].index("+-") == heads[2].index("+-")  # still in columns
     body = sfumato("query", BY_WARD, "--json", at=folder, encoding=encoding)

@@ -250,12 +250,12 @@ def test_a_raise_that_would_leave_no_room_for_what_is_held_is_refused(ledgers: S
     """A little more epsilon, and much smaller shares of delta: the member that backs the hold would shrink."""
     ledger = ledgers({"a": Budget(epsilon=1, delta=1e-6)})
     pay(ledger, laplace(0.01))
-    receipt = held(ledger, Budget(rho=0.02))
+    receipt = held(ledger, Budget(rho=0.0205))
     before = state(ledger)
     with pytest.raises(BudgetError, match="what is held on account 'a' would have no room"):
         ledger.change_limit("a", Budget(epsilon=1.01, delta=2e-6), reason="more")
     assert state(ledger) == before
-    ledger.draw(receipt, events.ZeroConcentrated(rho=0.02), Fraction(0))
+    ledger.draw(receipt, events.ZeroConcentrated(rho=0.0205), Fraction(0))
     ledger.close(receipt)
     assert verify(ledger._store).ok
 

@@ -28,7 +28,7 @@ def test_a_hold_blocks_others_draws_spend_and_closing_frees_the_rest(ledgers: St
     ledger = ledgers({"a": Budget(epsilon=1)})
     receipt = held(ledger, Budget(epsilon=0.75))
     assert receipt.loop == "trusted loop" and spent(ledger, "a") == [0]  # a hold is not a spend
-    assert ledger.left("a") == "1 of 1 epsilon left, 1 hold(s) open"
+    assert ledger.left("a") == "0 of 1 epsilon spent, 1 hold(s) open"
     with pytest.raises(BudgetError):
         pay(ledger, laplace(0.5))
     assert not ledger.quote(("a",), laplace(0.5))

@@ -160,7 +160,7 @@ def test_answers_do_not_count_as_failures(ledgers: Stores) -> None:
 def test_what_is_left_is_told_in_words(ledgers: Stores) -> None:
     ledger = ledgers({"a": Budget(epsilon=1, delta=1e-6)})
     pay(ledger, laplace(0.01))
-    assert ledger.left("a") == "0.99 of 1 epsilon left (or 3 other gauges: see ledger.spent)"
+    assert ledger.left("a") == "0.01 of 1 epsilon spent at delta 1e-06"
     with pytest.raises(BudgetError, match="no account 'b'"):
         ledger.left("b")
 

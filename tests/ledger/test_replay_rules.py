@@ -125,8 +125,8 @@ SPENDS: dict[str, tuple[Do, Edit]] = {
     ),
     "closes no member that it should": (
         lambda office: ask(office["ana"], Bite(events.ZeroConcentrated(rho=0.01), Fraction(1, 10**8)), data="labs@1"),
-        lambda e: {**e, "charged": {n: Charge(tuple(p or (NOTHING, NOTHING) for p in c.prices[:1]) + c.prices[1:-1]
-                                              + ((NOTHING, NOTHING),)) for n, c in e["charged"].items()}},
+        lambda e: {**e, "charged": {n: Charge((c.prices[0] or (NOTHING, NOTHING), *c.prices[1:-2], (NOTHING, NOTHING),
+                                               c.prices[-1])) for n, c in e["charged"].items()}},
     ),
     "a foreign shape": (
         spend(0.5, data="labs@1"),

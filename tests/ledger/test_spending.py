@@ -79,7 +79,7 @@ def test_the_textbook_budget_denies_the_fifth_query(ledgers: Stores) -> None:
         pay(ledger, laplace(epsilon))
     with pytest.raises(BudgetError, match=r"asked 2, spent 3\.8, left 1\.2"):
         pay(ledger, laplace(2.0))
-    assert spent(ledger, "a") == [Fraction(38, 10)] and ledger.left("a") == "1.2 of 5 epsilon left"
+    assert spent(ledger, "a") == [Fraction(38, 10)] and ledger.left("a") == "3.8 of 5 epsilon spent"
 
 
 # L4: spent never falls

@@ -50,11 +50,13 @@ def test_a_statement_on_every_store(ledgers: Stores) -> None:
     ]
     assert all(each.left == each.limit - each.spent and 0 < each.share < 1 for each in found.standing)
     assert (found.releases, found.closed, found.holds, found.locked) == (2, (), 0, False)
-    assert found.failures_delta == (Fraction(1, 10**9), DELTA / 2)
+    assert found.failures_delta == (0, DELTA / 4)
+    assert found.balance is not None and 0 < found.balance.spent < 1 and found.balance.room is not None
     assert found.number == 6 and len(found.hash) == 64
     text = str(found)
-    for word in ("guarantee", "spent", "left", "basic composition", "not a guarantee for adaptive choice"):
+    for word in ("guarantee", "spent", "room for about", "basic composition", "not a guarantee for adaptive choice"):
         assert word in text
+    assert "left" in found.gauges
     back = json.loads(json.dumps(found.as_dict(), allow_nan=False))
     assert back["limit"] == {"epsilon": "1", "delta": "1/1000000"}
     assert Fraction(back["members"][0]["spent"]) == found.standing[0].spent
@@ -159,7 +161,7 @@ def test_closed_members_are_named() -> None:
     found = _of(ledger)
     assert found.closed == ("epsilon",)
     assert "epsilon" not in {each.currency for each in found.standing}
-    assert "closed     epsilon" in str(found)
+    assert "closed     epsilon" in found.gauges and "gauge" not in str(found)
 
 
 def test_what_changes_of_the_limit_leave_is_followed() -> None:

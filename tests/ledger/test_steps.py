@@ -18,7 +18,7 @@ from sfumato.errors import ArgumentError, BudgetError, PlanError, ReceiptError
 from sfumato.ledger.ledger import Ledger
 from sfumato.ledger.stores.memory import MemoryStore
 from sfumato.plan import Receipt
-from tests.helpers import Bite, account_of, delta_spent, few, laplace, spent
+from tests.helpers import Bite, account_of, common, delta_spent, few, laplace, spent
 from tests.ledger.stores import ROW, Stores, held, pay
 from tests.stepping import Stepping
 
@@ -91,9 +91,11 @@ def test_members_that_add_up_pay_by_the_step(ledgers: Stores) -> None:
     for drawn, block in ((4, 4), (5, 1), (10, 5)):
         ledger.draw_steps(receipt, block)
         now = members(ledger)
-        assert now["plans"] == plan.price() and delta_spent(ledger, "a") == plan.delta, "failures are counted once"
+        counted = plan.delta - (10 - drawn) * TAU
+        assert now["plans"] == plan.price() and delta_spent(ledger, "a") == counted, "failures are counted once"
         assert {name: now[name] for name in prices} == {name: drawn * each for name, each in prices.items()}
-    assert "gaussian" not in now, "sampling has no Gaussian-DP price: the first draw closed it"
+    smoothed = next(m for m in account_of(ledger, "a").filter.open if m.name == "smoothed")  # type: ignore[union-attr]
+    assert now["smoothed"] == smoothed.price(plan.event, plan.delta), "the whole, with the first draw"
     for member in orders:
         assert 10 * prices[member.name] <= member.price(plan.event, plan.delta), "no more than the whole at once"
     holds(ledger)
@@ -102,8 +104,7 @@ def test_members_that_add_up_pay_by_the_step(ledgers: Stores) -> None:
 def test_without_a_member_for_plans_failures_come_step_by_step(ledgers: Stores) -> None:
     """The account has no room for the plan's own (epsilon, delta), and much for its Renyi divergence."""
     plan = work(times=10, rate=Fraction(1, 50), tau=TAU, fails=Fraction(1, 10**12) + 10 * TAU)
-    account = Budget(epsilon=plan.price() * 3 / 4, delta=1e-4)
-    ledger = ledgers({"a": account})
+    ledger = ledgers({"a": common(plan.price() * 3 / 4, 1e-4)})
     receipt = begin(ledger, plan)
     ledger.draw_steps(receipt, 4)
     open_ = account_of(ledger, "a").filter.open  # type: ignore[union-attr]
@@ -111,6 +112,18 @@ def test_without_a_member_for_plans_failures_come_step_by_step(ledgers: Stores) 
     assert {member.delta_spent for member in open_} == {4 * TAU}
     ledger.draw_steps(receipt, 6)
     assert {m.delta_spent for m in account_of(ledger, "a").filter.open} == {10 * TAU}  # type: ignore[union-attr]
+    holds(ledger)
+
+
+def test_apart_failures_come_step_by_step_whoever_is_open(ledgers: Stores) -> None:
+    plan = work(times=10, rate=Fraction(1, 50), tau=TAU, fails=Fraction(1, 10**12) + 10 * TAU)
+    ledger = ledgers({"a": Budget(epsilon=plan.price() * 3 / 4, delta=1e-4)})
+    receipt = begin(ledger, plan)
+    for drawn, block in ((4, 4), (10, 6)):
+        ledger.draw_steps(receipt, block)
+        open_ = account_of(ledger, "a").filter.open  # type: ignore[union-attr]
+        assert not any(member.by_plan for member in open_) and open_[-1].required
+        assert open_[-1].spent == drawn * TAU
     holds(ledger)
 
 

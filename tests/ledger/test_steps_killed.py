@@ -23,7 +23,7 @@ RHO = Fraction(1, 32)
 QUICK = ["after hold", "after open", "after draw 1", "within draw 3", "ran draw 3", "before draw 6", "ran draw 6",
          "before settle", "after settle", "within draw 2+after open", "ran draw 2+before draw 1",
          "after draw 3+within draw 3", "ran draw 6+before settle"]  # fmt: skip
-BUDGETS = {"rho": Budget(rho=TIMES * RHO), "plans": Budget(epsilon=3, delta=Fraction(4, 10**6))}
+BUDGETS = {"rho": Budget(rho=TIMES * RHO), "plans": Budget(epsilon=3, delta=Fraction(4, 10**5))}
 
 
 def killed(home: Path, names: list[str], budget: Budget) -> None:

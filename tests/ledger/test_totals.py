@@ -57,7 +57,9 @@ FILTERS: dict[str, Callable[[Filter], Filter]] = {
     "none left": lambda f: replace(f, open=()),
     "limit": lambda f: replace(f, open=(replace(f.open[0], limit=f.open[0].limit * 2), *f.open[1:])),
     "delta_limit": lambda f: replace(f, open=(*f.open[:-1], replace(f.open[-1], delta_limit=Fraction(1)))),
-    "order": lambda f: replace(f, open=(*f.open[:-1], replace(f.open[-1], order=Fraction(99)))),  # type: ignore[call-arg]
+    "order": lambda f: replace(f, open=(*f.open[:2], replace(f.open[2], order=Fraction(99)), f.open[3])),  # type: ignore[call-arg]
+    "kept back": lambda f: replace(f, open=(f.open[0], replace(f.open[1], kept=Fraction(9)), *f.open[2:])),  # type: ignore[call-arg]
+    "apart": lambda f: replace(f, open=(replace(f.open[0], apart=False), *f.open[1:])),
 }
 OTHERS: dict[str, dict[str, Any]] = {
     "filter": {"filter": None},

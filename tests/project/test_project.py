@@ -277,7 +277,7 @@ def test_missing_files_matter_only_when_asked(folder: Path) -> None:
 
 @pytest.mark.parametrize(
     ("mode", "members"),
-    [("auto", 4), ("pure", 1), ("zcdp", 2), ("gdp", 2), ("rdp", 3)],
+    [("auto", 4), ("pure", 1), ("zcdp", 3), ("gdp", 3), ("rdp", 4)],
 )
 def test_modes_are_gauges(folder: Path, mode: str, members: int) -> None:
     project = changed(folder, ("  max_grad_norm", f"  accounting_mode: {mode}\n  max_grad_norm"))

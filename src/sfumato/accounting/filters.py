@@ -1,12 +1,13 @@
 """Privacy filters: when may one more release, chosen after seeing the earlier ones, still be paid for.
 
 A budget fixes the members of its account and their shares of delta (budget.py, members.py). A spend passes if some
-member still has room; a member that runs out, or cannot price an event, is closed for good.
+member still has room, and the count of failures too; a member that runs out, or cannot price an event, is closed for
+good.
 
 Claim: the whole interaction is (epsilon, delta)-DP with delta = the limit of failures + the sum of the shares. Sketch:
 the first member open at the end is a function of the transcript, so the transcripts split by it; on each piece that
-member's own filter theorem bounds the privacy loss but for its share; events fail together with probability at most
-their limit, whichever member is open. The proof, with the two rules below, is in filters.proof.md.
+member's own filter theorem bounds the privacy loss but for its share; events fail by themselves with probability at
+most their limit, whichever member is open. The proof, with the two rules below, is in filters.proof.md.
 
 The first release. Before anything was released there is no transcript to split, and whatever is decided depends on no
 data. So a fresh account that would refuse its first release takes it if *one* member with the whole of delta has room,
@@ -17,26 +18,32 @@ Raising a limit, or changing members, opens the next version of the account; see
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Hashable, Iterable, Iterator
 from dataclasses import dataclass, replace
 from fractions import Fraction
 
 from ..errors import BudgetError, UnsupportedEventError
 from ..record import moved, record
-from . import gdp
+from . import balance, gdp
 from .budget import Budget, HalvesBudget, fresh_part
 from .holds import Block, HeldSteps, Hold, Holds, Priced
 from .members import (
     AdaptiveSum,
     Concentrated,
+    Failures,
     GaussianSum,
     Member,
     PlanSum,
     Price,
     PureSum,
     RenyiOrder,
+    SmoothedSum,
+    backed,
+    counts_plans,
     fully_adaptive,
     open_after,
+    plan_epsilon,
+    rho,
     still_open,
 )
 
@@ -46,6 +53,7 @@ __all__ = [
     "Budget",
     "Charge",
     "Concentrated",
+    "Failures",
     "Filter",
     "GaussianSum",
     "HalvesBudget",
@@ -57,6 +65,9 @@ __all__ = [
     "Priced",
     "PureSum",
     "RenyiOrder",
+    "SmoothedSum",
+    "backed",
+    "counts_plans",
     "fresh_part",
     "fully_adaptive",
 ]
@@ -135,8 +146,13 @@ class Filter:
 
     @property
     def used(self) -> Fraction:
-        """The part of the limit that is gone, in the currency that has most left."""
-        return min(member.used for member in self.open)
+        """The part of the limit that is gone: what everything so far amounts to, over the limit. Where all that is open
+        prices plans at their own delta, their part of delta counts as well: without it nothing goes on."""
+        gone = balance.amount(self) / balance.limit_of(self.budget)
+        open_ = [member for member in self.open if not member.required]
+        if not open_ or not all(member.by_plan and member.delta_limit for member in open_):
+            return gone
+        return max(gone, min(member.delta_spent / member.delta_limit for member in open_))
 
     @property
     def fresh(self) -> bool:
@@ -156,16 +172,17 @@ class Filter:
     ) -> tuple[Filter, Charge, tuple[Member, ...]]:
         for shape in self.shapes():
             charge = _charge(shape.open, event, delta)
-            for each in (charge, _without_plans(shape.open, charge)) if drawing and holds else (charge,):
+            yielding = drawing and holds and counts_plans(shape.open)
+            for each in (charge, _without_plans(shape.open, charge)) if yielding else (charge,):
                 members = still_open(shape.open, each.prices)
-                if members and (not holds or any(member.backs(holds) for member in members)):
+                if members and (not holds or backed(members, holds)):
                     return shape, each, members
         raise BudgetError(self._refusal(event, delta) + ("\nRoom is held for long work." if holds else ""))
 
     def shapes(self) -> Iterator[Filter]:
         """Itself, and, while nothing was released, what the first release may choose instead."""
         yield self
-        whole = self.budget.failures + self.budget.others() if self.fresh else _NOTHING
+        whole = self.budget.whole if self.fresh else _NOTHING
         if not whole:
             return
         yield Filter.of(self.budget)
@@ -185,13 +202,13 @@ class Filter:
         least = replace(self.budget, epsilon=budget.epsilon, rho=budget.rho) if same else self.budget
         if not same or least.delta != budget.delta or not _larger(self.budget, budget):
             raise BudgetError(f"a budget of {self.budget} can be lowered at the same delta, not changed to {budget}")
-        whole = self.budget.failures + self.budget.others()
-        new = {m.name: m.limit for m in least.members(self.version)}
+        whole = self.budget.whole
+        new = {m.name: m.limit + _kept(m) for m in least.members(self.version)}
         if len(self.open) == 1 and not self.open[0].delta_limit and self.shared == whole and whole:
             new["gaussian"] = 1 / gdp.least_multiplier(least.epsilon, whole) ** 2  # what the first release asked for
-        shrunk = [replace(m, limit=min(m.limit, new.get(m.name, _NOTHING))) for m in self.open]
+        shrunk = [replace(m, limit=min(m.limit, new.get(m.name, _NOTHING) - _kept(m))) for m in self.open]
         members = tuple(m for m in shrunk if m.spent <= m.limit and m.limit > 0)
-        if not members:
+        if all(m.required for m in members):
             raise BudgetError(f"what was spent already does not fit a budget of {budget}: lower it less")
         return replace(self, budget=least, open=members)
 
@@ -208,24 +225,45 @@ class Filter:
             raise BudgetError(f"the past has {len(releases)} releases and this account has spent {self.count}")
         if (budget.rho is None) != (self.budget.rho is None) or not _larger(budget, self.budget):
             raise BudgetError(f"a budget of {self.budget} can be raised, not lowered or exchanged, to {budget}")
-        failures = max([budget.failures, *(member.delta_limit for member in self.open)])
-        fresh, taken = budget.others(version), failures + self.shared
+        budget = budget.counted_as(self.budget)
+        counted, plans = self._counted(budget)
+        fresh, taken = budget.others(version), counted.limit + plans + self.shared
         if fresh + taken > budget.delta:
             raise BudgetError(
                 f"raising takes a fresh share of delta, {_digits(fresh)} here, and {_digits(taken)} is taken already: "
                 f"give the new budget a larger delta than {_digits(budget.delta)}. (An account opened with "
                 "raisable=True keeps enough back.)"
             )
-        members = tuple(self._next(budget.members(version), failures, releases))
-        if not members:
+        members = tuple(self._next(budget.members(version), counted, plans, releases))
+        if all(member.required for member in members):
             raise BudgetError(f"what was spent already does not fit a budget of {budget}: raise it further")
         return Filter(budget, members, self.count, version, self.shared + fresh)
 
-    def _next(self, members: tuple[Member, ...], failures: Fraction, past: tuple[Past, ...]) -> Iterator[Member]:
-        failed = max((member.delta_spent for member in self.open), default=_NOTHING)
+    def _counted(self, budget: Budget) -> tuple[Failures, Fraction]:
+        """The count of failures as it goes on under a new budget, and the delta for what plans leave out."""
+        apart = next((member for member in self.open if isinstance(member, Failures)), None)
+        limit, spent = _NOTHING, _NOTHING
+        if apart is not None:
+            limit, spent = apart.limit, apart.spent
+        elif self.open and not self.open[0].apart:
+            limit, spent = (max(getattr(m, name) for m in self.open) for name in ("delta_limit", "delta_spent"))
+        counted = Failures(limit=max(budget.failures, limit), spent=spent, apart=True)
+        return counted, max(budget.plans, self.budget.plans) if budget.apart else _NOTHING
+
+    def _next(
+        self, members: tuple[Member, ...], counted: Failures, plans: Fraction, past: tuple[Past, ...]
+    ) -> Iterator[Member]:
         sums = next((member for member in self.open if isinstance(member, PlanSum | PureSum)), None)
         for member in members:
-            at = replace(member, delta_limit=failures, delta_spent=failed) if failures else member
+            at = member
+            if isinstance(member, Failures):
+                yield counted
+                continue
+            if not member.apart and counted.limit:
+                at = replace(member, delta_limit=counted.limit, delta_spent=counted.spent)
+            elif isinstance(member, PlanSum) and member.apart:
+                left_out = sums.delta_spent if sums is not None and sums.apart else _NOTHING
+                at = replace(member, delta_limit=plans, delta_spent=left_out)
             if sums is not None and isinstance(member, PlanSum | PureSum):
                 started: Member | None = replace(at, spent=sums.spent) if sums.spent <= at.limit else None
             elif member.by_plan and not any(old.by_plan for old in self.open):
@@ -235,7 +273,8 @@ class Filter:
             if started is not None:
                 yield started
 
-    def _refusal(self, event: Priced, delta: Fraction) -> str:
+    def gauges(self, event: Priced, delta: Fraction) -> list[str]:
+        """Member by member: what is asked, spent and left, or why it has no price for it."""
         lines = []
         for member in self.open:
             try:
@@ -252,21 +291,62 @@ class Filter:
                 if failure > left:
                     line += f" (of the account's {_digits(self.budget.delta)}, the rest is set aside for other gauges)"
             lines.append(line)
+        return lines
+
+    def _refusal(self, event: Priced, delta: Fraction) -> str:
         return (
             f"The budget of {self.budget} does not cover this release; nothing was charged.\n  "
-            + "\n  ".join(lines)
+            + "\n  ".join(self.short(event, delta))
             + "\nFix: ask for less (a smaller epsilon or delta), or have the budget raised."
         )
 
+    def short(self, event: Priced, delta: Fraction) -> list[str]:
+        """What is asked, spent and left, in the one number and in delta."""
+        now = balance.balance(self)
+        with_it = balance.amount_with(self, event, delta)
+        if with_it is None:  # then the members say why
+            return self.gauges(event, delta)
+        line = f"{now.currency}: asked {_asked(self.budget, event, delta)}, spent {_digits(now.spent)}, "
+        line += f"left {_digits(now.limit - now.spent)} of {_digits(now.limit)}; "
+        line += f"with this one it would be {balance.digits(with_it)}"
+        fails = max((self._fails(member, event, delta) for member in self.open), default=_NOTHING)
+        if not now.failures:
+            return [line]
+        left = now.failures - now.failed
+        return [
+            line,
+            f"delta: asked {_digits(fails)} for unknown keys and the like, left {_digits(left)} of "
+            f"{_digits(now.failures)}" + (": too little" if fails > left else ""),
+        ]
 
-_CHARGES: dict[tuple[tuple[tuple[str, bool], ...], Priced, type, Fraction], Charge] = {}
+    def _fails(self, member: Member, event: Priced, delta: Fraction) -> Fraction:
+        """What the release takes of the delta for failures, as this member counts them."""
+        if member.apart and not member.required:
+            return _NOTHING
+        try:
+            price, failure = member.cost(event, delta)
+        except UnsupportedEventError:
+            return _NOTHING
+        return price if member.required else failure
+
+
+def _asked(budget: Budget, event: Priced, delta: Fraction) -> str:
+    """The release's own epsilon at its own delta, or its rho."""
+    whole = event.of if isinstance(event, Block) else event
+    try:
+        return _digits(plan_epsilon(whole, delta) if budget.rho is None else rho(whole))
+    except UnsupportedEventError:
+        return "what has no price of its own"
+
+
+_CHARGES: dict[tuple[tuple[Hashable, ...], Priced, type, Fraction], Charge] = {}
 _MOST_CHARGES = 4096
 
 
 def _charge(members: tuple[Member, ...], event: Priced, delta: Fraction) -> Charge:
-    """What members of these names charge for the event: the same on every account that has them, and that allows
-    failures, or allows none, as this one does. (A float delta is no key for an exact one: it is refused.)"""
-    asked = (tuple([(member.name, not member.delta_limit) for member in members]), event, type(delta), delta)
+    """What members of these terms charge for the event: the same on every account that has them. (A float delta is no
+    key for an exact one: it is refused.)"""
+    asked = (tuple([member.terms for member in members]), event, type(delta), delta)
     known = _CHARGES.get(asked)
     if known is None:
         if len(_CHARGES) >= _MOST_CHARGES:
@@ -282,15 +362,21 @@ def _without_plans(members: tuple[Member, ...], charge: Charge) -> Charge:
 
 
 def _replayed(member: Member, past: tuple[Past, ...]) -> Member | None:
-    """The member after the whole past. Its failures were counted when they happened."""
+    """The member after the whole past. Failures that all members count together were counted when they happened."""
     failed = member.delta_spent
     state: Member | None = replace(member, delta_spent=_NOTHING)
     for event, delta in past:
         charged = None if state is None else state.charge(event, delta)
-        if isinstance(event, Block) and charged is not None:  # which failures they counted depended on the members then
+        if isinstance(event, Block) and charged is not None and not member.apart:
+            # which failures they counted depended on the members then
             charged = charged[0], _NOTHING
         state = None if state is None else state.add(charged)
-    return None if state is None else replace(state, delta_spent=failed)
+    return state if state is None or member.apart else replace(state, delta_spent=failed)
+
+
+def _kept(member: Member) -> Fraction:
+    """What it never spends."""
+    return 1 / member.kept**2 if isinstance(member, SmoothedSum) else _NOTHING
 
 
 def _larger(new: Budget, old: Budget) -> bool:

@@ -63,6 +63,11 @@ class Pricing(Protocol):
     """What a hold asks of a member."""
 
     by_plan: bool
+    at_once: bool
+    required: bool
+
+    @property
+    def apart(self) -> bool: ...
 
     def price(self, event: Event, delta: Fraction) -> Fraction: ...
 
@@ -90,13 +95,18 @@ class Hold:
         """What the member has to keep for what is not drawn yet; None where it cannot promise that.
 
         A hold known only as (epsilon, delta) is backed by members that add up plans: its children may be of any kind,
-        and would cost other members more than the hold itself.
+        and would cost other members more than the hold itself. So is one in front of a member whose prices leave
+        something out, for children would leave out more.
         """
-        if own_delta(self.event) and not member.by_plan:
+        if (own_delta(self.event) and not member.by_plan and not member.required) or (
+            member.at_once and not member.by_plan
+        ):
             return None
         drawn = sum((times * member.price(event, delta) for event, delta, times in self.drawn), NOTHING)
         gone = sum((times * member.failure(event, delta) for event, delta, times in self.drawn), NOTHING)
         price, failure = member.price(self.event, self.delta), member.failure(self.event, self.delta)
+        if member.by_plan and member.apart:
+            failure = self.delta  # what fails by itself in the hold may be the rest of a price in a child
         return max(price - drawn, NOTHING), max(failure - gone, NOTHING)
 
 

@@ -6,19 +6,23 @@
     GaussianSum   sum of mu^2, limit from the exact Gaussian curve   Smith and Thakurta 2022; Koskela et al. 2023
     RenyiOrder    sum of the divergences at one order                Feldman and Zrnic 2021; Lecuyer 2021
     AdaptiveSum   sum of the plans' epsilon_i^2 / 2                  Whitehouse, Ramdas, Rogers, Wu 2023
+    SmoothedSum   sum of mu^2 of any event, beside a Gaussian that is kept back              smoothing.py
+    Failures      sum of the events' own deltas, which every release must fit into beside one of the others
 
 An event's own failures. An Approximate event is (epsilon, delta)-DP and nothing more is known: it is a mixture, with
 weight 1 - delta, of something epsilon-DP (Kairouz, Oh, Viswanath 2015), and anything may happen otherwise. Every member
-prices the epsilon-DP part; the failures are counted once, for all members, against `delta_limit`. So are the delta_i of
-plans, while a member is open that prices plans at their delta_i. The proof is in filters.proof.md.
+prices the epsilon-DP part. The failures are counted once, for all members: by `Failures`, apart from everything else;
+then `delta_limit` of any other member is for what its own prices leave out, such as the delta_i of plans. (Accounts of
+older budgets count both together, in every member, against one `delta_limit`.) The proof is in filters.proof.md.
 """
 
 from __future__ import annotations
 
 import math
 from abc import ABC, abstractmethod
+from collections.abc import Hashable
 from collections.abc import Sequence as Several
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field
 from fractions import Fraction
 from functools import cached_property, lru_cache
 
@@ -28,8 +32,8 @@ from .. import exact
 from ..checks import EPSILON_RANGE
 from ..errors import BudgetError, UnsupportedEventError
 from ..events import Approximate, Event, Gaussian, Partition, Pure, PureEvent, Repeat, Sequence
-from ..record import moved, record
-from . import approximate, pure, zcdp
+from ..record import LATER, moved, record
+from . import approximate, pure, smoothing, zcdp
 from .composition import total
 from .holds import Block, Cost, Holds, Priced
 from .holds import own_delta as own_delta
@@ -47,15 +51,23 @@ class Member(ABC):
 
     limit: Fraction
     spent: Fraction = _NOTHING
-    delta_limit: Fraction = _NOTHING  # for the failures of all events together; the same number in every member
+    delta_limit: Fraction = _NOTHING  # for what prices leave out; unless apart, one number for the failures of all
     delta_spent: Fraction = _NOTHING
+    apart: bool = field(default=False, metadata=LATER)  # are the failures of events counted by `Failures`?
 
     by_plan = False  # does it price plans at their own delta_i?
+    at_once = False  # does it price work in steps whole, with the first of them?
+    required = False  # must it have room beside any other member, and is no bound by itself?
 
     @property
     @abstractmethod
     def name(self) -> str:
-        """Members of one name price alike, where failures are allowed and where none are."""
+        """Which composition it is: there is one member of a name in an account."""
+
+    @property
+    def terms(self) -> Hashable:
+        """Members of equal terms price alike."""
+        return self.name, not self.delta_limit, self.apart
 
     @property
     @abstractmethod
@@ -68,16 +80,18 @@ class Member(ABC):
 
     def failure(self, event: Event, delta: Fraction) -> Fraction:
         """The delta that the event takes from `delta_limit`, as this member sees it."""
-        return delta if self.by_plan else own_delta(event)
+        if not self.apart:
+            return delta if self.by_plan else own_delta(event)
+        return max(delta - own_delta(event), _NOTHING) if self.by_plan else _NOTHING
 
     def cost(self, event: Priced, delta: Fraction) -> Cost:
         """What the event costs, and what it counts as failures. Of steps that are drawn from a hold: each its price,
         where prices add up; where plans are priced at their delta_i, the whole work with the first of them."""
         if not isinstance(event, Block):
             return self.price(event, delta), self.failure(event, delta)
-        if self.by_plan:
+        if self.at_once:
             return self.cost(event.of, delta) if event.first else (_NOTHING, _NOTHING)
-        failure = _NOTHING if event.counted else event.steps * own_delta(event.of.event)
+        failure = _NOTHING if event.counted or self.apart else event.steps * own_delta(event.of.event)
         return event.steps * self.price(event.of.event, delta), failure
 
     def charge(self, event: Priced, delta: Fraction) -> Price:
@@ -86,13 +100,13 @@ class Member(ABC):
             price, failure = self.cost(event, delta)
         except UnsupportedEventError:
             return None
-        if not isinstance(delta, int | Fraction) or price < 0 or delta < 0:
-            raise BudgetError("a release cannot cost less than nothing: its event is broken")
+        if not isinstance(delta, int | Fraction) or price < 0 or not 0 <= delta < 1:
+            raise BudgetError("a release cannot cost less than nothing, nor fail for sure: its event is broken")
         return price, failure
 
     def add(self, charged: Price) -> Member | None:
         totals = self.totals(charged)
-        return None if totals is None else replace(self, spent=totals[0], delta_spent=totals[1])
+        return None if totals is None else moved(self, spent=totals[0], delta_spent=totals[1])
 
     def totals(self, charged: Price) -> tuple[Fraction, Fraction] | None:
         """What is spent, and counted as failures, after one more charge; None where that is too much."""
@@ -146,7 +160,7 @@ class PureSum(Member):
 class PlanSum(Member):
     name = "plans"
     currency = "epsilon"
-    by_plan = True
+    by_plan = at_once = True
 
     def price(self, event: Event, delta: Fraction) -> Fraction:
         return plan_epsilon(event, delta)
@@ -162,7 +176,7 @@ class AdaptiveSum(Member):
 
     name = "adaptive"
     currency = "rho of plans"
-    by_plan = True
+    by_plan = at_once = True
 
     def price(self, event: Event, delta: Fraction) -> Fraction:
         return plan_epsilon(event, delta) ** 2 / 2
@@ -175,7 +189,7 @@ class Concentrated(Member):
     currency = "rho"
 
     def price(self, event: Event, delta: Fraction) -> Fraction:
-        return rho(sure(event) if self.delta_limit else event)
+        return rho(sure(event) if self.delta_limit or self.apart else event)
 
 
 @record("member-gaussian/1", kept=True)
@@ -205,8 +219,54 @@ class RenyiOrder(Member):
         return divergence(sure(event), self.order)
 
 
+@record("member-smoothed/1", kept=True)
+@dataclass(frozen=True, kw_only=True)
+class SmoothedSum(Member):
+    """mu^2 of whatever has a curve, beside a Gaussian that is kept back: see smoothing.py.
+
+    kept  the multiplier of that Gaussian
+    cut   what one price may leave out
+    """
+
+    kept: Fraction
+    cut: Fraction
+
+    name = "smoothed"
+    currency = "mu^2"
+    at_once = True
+
+    @property
+    def terms(self) -> Hashable:
+        return self.name, self.kept, self.cut
+
+    def price(self, event: Event, delta: Fraction) -> Fraction:
+        return smoothing.mu_squared(sure(event), self.kept, self.cut)[0]
+
+    def failure(self, event: Event, delta: Fraction) -> Fraction:
+        return smoothing.mu_squared(sure(event), self.kept, self.cut)[1]
+
+
+@record("member-failures/1", kept=True)
+@dataclass(frozen=True, kw_only=True)
+class Failures(Member):
+    """The chance that some event fails by itself, at most."""
+
+    name = "failures"
+    currency = "delta"
+    required = True
+
+    def price(self, event: Event, delta: Fraction) -> Fraction:
+        return own_delta(event)
+
+
 def still_open(members: tuple[Member, ...], charged: tuple[Price, ...]) -> tuple[Member, ...]:
-    """The members that stay open, with one common count of failures: the largest that one of them saw."""
+    """The members that stay open; none where one is missing that is required, or nothing but those is left. Unless
+    failures are counted apart, members have one common count of them: the largest that one of them saw."""
+    if members and members[-1].apart:
+        states = [member.add(price) for member, price in zip(members, charged, strict=True)]
+        missing = any(member.required and state is None for member, state in zip(members, states, strict=True))
+        alive = tuple([state for state in states if state is not None])
+        return alive if not missing and any(not member.required for member in alive) else ()
     after, failed = [], _NOTHING
     for member, price in zip(members, charged, strict=True):
         totals = member.totals(price)
@@ -215,6 +275,19 @@ def still_open(members: tuple[Member, ...], charged: tuple[Price, ...]) -> tuple
             if totals[1] is not failed and exact.is_above(totals[1], failed):
                 failed = totals[1]
     return tuple([moved(member, spent=spent, delta_spent=failed) for member, spent in after])
+
+
+def backed(members: tuple[Member, ...], holds: Holds) -> bool:
+    """Has one of them, with all that are required, room for everything that is held?"""
+    backs = [member for member in members if member.backs(holds)]
+    return any(not member.required for member in backs) and all(
+        member in backs for member in members if member.required
+    )
+
+
+def counts_plans(members: tuple[Member, ...]) -> bool:
+    """Is a member open that counts how plans fail, for all members?"""
+    return any(member.by_plan and not member.apart for member in members)
 
 
 def open_after(members: tuple[Member, ...], event: Priced, delta: Fraction) -> tuple[Member, ...]:

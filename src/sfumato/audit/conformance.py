@@ -415,13 +415,13 @@ class _Failing:
 def _failure(case: _Case) -> str:
     """A run that fails keeps its charge and tells nothing."""
     curator, ledger, _ = _door(case, case.table, case.plan.unit, case.ordinary, _Failing())
-    before = ledger.left("made-up")
+    before = ledger.spent("made-up")
     try:
         curator.release(case.plan)
     except DataError as problem:
         text = "".join(traceback.format_exception(problem))
         _require(_SECRET not in text and str(problem) == DataError.TEXT, "the text of a failure holds data")
-        _require(ledger.charges == 1 and ledger.left("made-up") != before, "a failure was refunded")
+        _require(ledger.charges == 1 and ledger.spent("made-up") != before, "a failure was refunded")
         return "charged, and tells nothing"
     raise _BrokenError("the run went on although no noise could be drawn")
 

@@ -9,6 +9,7 @@ import typer
 
 Json = Annotated[bool, typer.Option("--json", help="Print JSON, for programs.")]
 Debug = Annotated[bool, typer.Option("--debug", help="Trace errors that happen before any data is opened.")]
+Gauges = Annotated[bool, typer.Option("--gauges", help="Show each way in which an account adds up, too.")]
 Folder = Annotated[
     Path,
     typer.Option(

@@ -8,7 +8,7 @@ from fractions import Fraction
 from typing import Any
 
 from .. import checks, record
-from ..accounting.filters import Block, Budget, Filter, Priced
+from ..accounting.filters import Block, Budget, Filter, Priced, backed
 from ..errors import BudgetError, PolicyError
 from ..events import Event, Repeat
 from ..plan import Receipt
@@ -198,7 +198,7 @@ class Granting(Desk):
         outside(terms, lambda: filter_.raised(budget, releases))
         after = filter_.raised(budget, releases)
         holds = list(account.held.values())
-        if holds and not any(member.backs(holds) for member in after.open):
+        if holds and not backed(after.open, holds):
             raise BudgetError(f"what is held on account {account.name!r} would have no room: wait, or close the hold")
         return after
 

@@ -12,7 +12,7 @@ from fractions import Fraction
 from typing import Any
 
 from .. import checks, record
-from ..accounting.filters import Filter, HeldSteps, Hold, Priced
+from ..accounting.filters import Filter, HeldSteps, Hold, Priced, backed, counts_plans
 from ..errors import BudgetError, PlanError, ReceiptError
 from ..events import Event, Repeat
 from ..plan import Plan, Receipt, Steps
@@ -183,7 +183,7 @@ def _backed(account: Account, event: Priced, held: Hold | HeldSteps) -> Filter:
     any kind.)"""
     assert account.filter is not None
     shaped = account.filter.shaped(event, held.delta, list(account.held.values()))
-    if not any(member.backs([*account.held.values(), held]) for member in shaped.open):
+    if not backed(shaped.open, [*account.held.values(), held]):
         raise BudgetError(
             f"account {account.name!r} has no room that can be held for this, whatever it draws; nothing was charged. "
             "Ask for less, or wait for other work that holds room"
@@ -215,7 +215,7 @@ def _steps_held(accounts: dict[str, Account], receipt: Receipt) -> HeldSteps:
 def steps_after(account: Account, receipt: Receipt, block: Any) -> HeldSteps:
     """What is held after these steps were charged to the account."""
     members = () if account.filter is None else account.filter.open
-    return _of(account, receipt).after(block, any(member.by_plan for member in members))
+    return _of(account, receipt).after(block, counts_plans(members))
 
 
 def _steps_drawn(book: Book, receipt: Receipt) -> int:

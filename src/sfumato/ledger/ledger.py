@@ -9,13 +9,14 @@ first one did.
 from __future__ import annotations
 
 import math
-from collections.abc import Iterable, Iterator
+from collections.abc import Collection, Iterable, Iterator
 from dataclasses import dataclass
 from fractions import Fraction
 from pathlib import Path
 from typing import Any, Self
 
 from .. import display
+from ..accounting.balance import Balance
 from ..errors import BudgetError, LedgerError, UnsupportedEventError
 from ..events import Event
 from ..plan import Gauge, Plan, Receipt
@@ -23,6 +24,7 @@ from . import reading
 from .governing import Governing
 from .proof.verify import Report, verify
 from .reading import About, Checklist, Declared, Entry, Evidence, Exported, Forecast, Released, Statement, page
+from .reading.balances import balance_of, balances
 from .spending import Spending
 from .stores.base import Account
 from .tree import above, found
@@ -52,23 +54,29 @@ class Ledger(Spending, Governing):
     def spent(self, account: str) -> tuple[Gauge, ...]:
         with self._store.reading() as book:
             filter_ = found(book, account).filter
-        return () if filter_ is None else tuple(Gauge(m.currency, m.spent, m.limit) for m in filter_.open)
+        members = () if filter_ is None else filter_.open
+        return tuple(Gauge(m.currency, m.spent, m.limit) for m in members if not m.required)
 
-    def left(self, account: str) -> str:
+    def balance(self, account: str, plan: Plan[Any] | None = None) -> Balance | None:
+        """What everything so far amounts to, beside the limit; with a plan, what it would be after it, and how many
+        more like it fit then. None for an account without a limit of its own."""
         with self._store.reading() as book:
             state = found(book, account)
-        if state.filter is None:
+        return balance_of(state, None if plan is None else (plan.event, plan.delta))
+
+    def left(self, account: str, plan: Plan[Any] | None = None) -> str:
+        with self._store.reading() as book:
+            state = found(book, account)
+        balance = balance_of(state, None if plan is None else (plan.event, plan.delta))
+        if balance is None:
             return "no limit of its own"
-        first, *others = state.filter.open
-        text = f"{float(first.left):.6g} of {float(first.limit):.6g} {first.currency} left"
-        if others:
-            text += f" (or {len(others)} other gauge{'s' if len(others) > 1 else ''}: see ledger.spent)"
-        text += f", {len(state.held)} hold(s) open" if state.held else ""
+        text = f"{balance}" + (f", {len(state.held)} hold(s) open" if state.held else "")
         return text + (", closed" if state.closed else "")
 
     def used(self, account: str, plan: Plan[Any] | None = None) -> float | None:
-        """The part of an account's limit that is gone, in the currency with most left; with a plan, what would be gone
-        after it (infinite where it does not fit). None for an account without a limit of its own."""
+        """The part of an account's limit that is gone: what everything so far amounts to, over the limit; with a plan,
+        what would be gone after it (infinite where it does not fit). None for an account without a limit of its
+        own."""
         with self._store.reading() as book:
             state = found(book, account)
         if state.filter is None:
@@ -80,8 +88,9 @@ class Ledger(Spending, Governing):
         except (BudgetError, UnsupportedEventError):
             return math.inf
 
-    def refusal(self, account: str, plan: Plan[Any]) -> str | None:
-        """Why an account by itself has no room for a plan: what is asked, spent and left. None where it has."""
+    def refusal(self, account: str, plan: Plan[Any], *, gauges: bool = False) -> str | None:
+        """Why an account by itself has no room for a plan: what is asked, spent and left; with `gauges`, in each way
+        of adding up that is open. None where it has room."""
         with self._store.reading() as book:
             state = found(book, account)
         if state.filter is None:
@@ -89,7 +98,7 @@ class Ledger(Spending, Governing):
         try:
             state.filter.charge(plan.event, plan.delta, list(state.held.values()))
         except (BudgetError, UnsupportedEventError) as problem:
-            return str(problem)
+            return "\n".join(state.filter.gauges(plan.event, plan.delta)) if gauges else str(problem)
         return None
 
     def held(self, account: str) -> tuple[Receipt, ...]:
@@ -107,6 +116,11 @@ class Ledger(Spending, Governing):
     def statement(self, account: str, **how: Any) -> Statement:
         """Where an account stands: its limit, which is the guarantee, and what was spent. See `reading.statement`."""
         return reading.statement(self._store, account, **how)
+
+    def balances(self, accounts: Collection[str] | None = None) -> dict[str, Balance | None]:
+        """Where accounts stand, those named or all, and how many more fit of the kind that each was last charged for.
+        See `reading.balances`."""
+        return balances(self._store, accounts)
 
     def overview(self) -> reading.Overview:
         """All accounts, each below the one that it belongs to, and what is spent of them. See `reading.overview`."""

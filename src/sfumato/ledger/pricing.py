@@ -54,7 +54,7 @@ def priced_as(accounts: Mapping[str, Account]) -> Hashable:
         [
             (
                 account.filter.fresh and account.filter.budget,
-                tuple([(member.name, not member.delta_limit) for member in account.filter.open]),
+                tuple([member.terms for member in account.filter.open]),
                 tuple([_of_hold(hold) for hold in account.held.values()]),
             )
             for account in accounts.values()

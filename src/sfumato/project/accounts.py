@@ -10,7 +10,7 @@ from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
-from ..accounting.budget import Budget
+from ..accounting.budget import Budget, shares_of_before
 from ..errors import BudgetError
 from ..units import Unit
 
@@ -60,7 +60,7 @@ def _differences(known: Statement, wanted: Budget, parent: str | None, unit: Uni
         yield f"has no limit in the ledger, but {wanted} in the file"
     elif (known.limit.epsilon, known.limit.delta, known.limit.rho) != (wanted.epsilon, wanted.delta, wanted.rho):
         yield f"has {known.limit} in the ledger, but {wanted} in the file: the ledger's holds"
-    elif known.limit.shares != wanted.shares:
+    elif known.limit.shares not in (wanted.shares, shares_of_before(wanted)):
         yield "adds up its spends in other gauges than the file asks for: they were fixed when it was opened"
     if parent is not None and known.parent != parent:
         yield (

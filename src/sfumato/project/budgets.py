@@ -5,12 +5,12 @@ from __future__ import annotations
 from fractions import Fraction
 from typing import Any
 
-from ..accounting.budget import Budget, default_shares
+from ..accounting.budget import Budget, common_shares
 from ..plain_yaml import Path
 from .faults import Faults
 from .form import AllocationForm, ProjectForm, TotalForm
 
-_HALF = Fraction(1, 2)
+_PLANS, _FAILURES = Fraction(1, 10), Fraction(1, 4)
 
 
 def total_of(form: ProjectForm, faults: Faults) -> Budget | None:
@@ -79,12 +79,15 @@ def _refused(mode: str, sizes: dict[str, Any]) -> tuple[str, str] | None:
 
 
 def shares_of(mode: str, sizes: dict[str, Any]) -> dict[str, Fraction] | None:
-    """How delta is divided among the gauges. Half is for what may fail in the plans themselves, whatever the gauge."""
+    """How delta is divided among the gauges. A part is for what may fail by itself, and one for the plans' own deltas,
+    whatever the gauge."""
     if mode == "auto" or not sizes.get("delta") or "epsilon" not in sizes:
         return None
     if mode == "pure":
         return {"plans": Fraction(1)}
     if mode == "rdp":
-        orders = [name for name, _ in default_shares(sizes["epsilon"], sizes["delta"]) if name.startswith("renyi:")]
-        return {"plans": _HALF, **dict.fromkeys(orders, _HALF / len(orders))}
-    return {"plans": _HALF, "concentrated" if mode == "zcdp" else "gaussian": _HALF}
+        shares = common_shares(sizes["epsilon"], sizes["delta"])
+        orders = [name for name, _ in shares if name.startswith("renyi:")]
+    else:
+        orders = ["concentrated" if mode == "zcdp" else "gaussian"]
+    return {"plans": _PLANS, **dict.fromkeys(orders, (1 - _PLANS - _FAILURES) / len(orders)), "failures": _FAILURES}

@@ -58,7 +58,8 @@ def account_report(
             "failures": now.failures,
             "holds": now.holds,
             "releases": now.releases,
-            "used": gauges.least_used(now),
+            "used": gauges.used(now),
+            "balance": gauges.told(now),
             "lowered_to": words.exponent(str(now.limit)) if now.limit != now.largest else None,
         },
         "guarantee": promise,
@@ -158,7 +159,7 @@ def _alerts(now: Statement, marks: list[float], holds: bool, past: _Past, declar
 
 
 def _told(now: Statement, marks: list[float], holds: bool, past: _Past, declared: int) -> Iterator[tuple[str, str]]:
-    used = gauges.least_used(now)
+    used = gauges.used(now)
     if not holds:
         yield "urgent", "the ledger does not hold: do not sign this report before that is explained"
     if now.locked:

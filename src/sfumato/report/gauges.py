@@ -60,11 +60,19 @@ def standing(now: Statement) -> list[dict[str, Any]]:
     ]
 
 
-def least_used(now: Statement) -> float | None:
-    """The share that is gone, by the gauge with most room: a release passes while one has room."""
+def used(now: Statement) -> float | None:
+    """The share that is gone: what everything so far amounts to, over the limit."""
     if now.largest is None:
         return None
-    return min((min(float(each.used), 1.0) for each in now.standing), default=1.0)
+    return 1.0 if now.balance is None else min(now.balance.used, 1.0)
+
+
+def told(now: Statement) -> str | None:
+    """What everything so far amounts to, beside the limit, and how many more fit."""
+    if now.balance is None:
+        return None
+    fine = f". Delta: {now.balance.fine}" if now.balance.fine else ""
+    return words.exponent(f"{now.balance}{fine}")
 
 
 def _text(value: Fraction | None) -> str | None:

@@ -132,7 +132,8 @@ def _account_of(now: Statement) -> dict[str, Any]:
         "guarantee": words.exponent(now.guarantee),
         "headline": guarantee.of_account(now)["headline"],
         "releases": now.releases,
-        "used": gauges.least_used(now),
+        "used": gauges.used(now),
+        "balance": gauges.told(now),
         "standing": gauges.standing(now),
         "as_of": {"number": now.number, "hash": now.hash},
     }

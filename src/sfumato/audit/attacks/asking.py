@@ -138,7 +138,7 @@ def watched(asks: Asks, text: str, schema: Schema, unit: Unit, tables: Mapping[s
     except SfumatoError as error:
         status, words = type(error).__name__, str(error)
         trace = "".join(traceback.format_exception(error))
-    return Seen(status, words, str(ledger.left("d")), shape, trace)
+    return Seen(status, words, str(ledger.spent("d")), shape, trace)
 
 
 def _ran(plan: Any, tables: Mapping[str, Any]) -> Any:

@@ -105,14 +105,14 @@ def _write(path: Path, columns: list[str], cells: dict[str, list[str]], *, heade
 def _asked(source: Csv, table: Table) -> str:
     """How a release ends for who asks: answered, refused, or charged without an answer."""
     ledger = MemoryLedger({"d": Budget(epsilon=10)})
-    before = str(ledger.left("d"))
+    before = str(ledger.spent("d"))
     schema = Schema({"t": table})
     try:
         private = Private("d", source, unit=USER, schema=schema)
         plan = sql("SELECT COUNT(*) AS n FROM t", schema, unit=USER, epsilon=1, limits=Limits(rows=1))
         Curator(private, ledger).release(plan)
     except SfumatoError:
-        return "refused" if str(ledger.left("d")) == before else "charged"
+        return "refused" if str(ledger.spent("d")) == before else "charged"
     return "answered"
 
 

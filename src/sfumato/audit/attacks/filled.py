@@ -12,7 +12,8 @@ from dataclasses import dataclass
 from fractions import Fraction
 
 from ... import events
-from ...accounting.filters import Budget, Filter, HeldSteps
+from ...accounting.budget import common_shares
+from ...accounting.filters import Budget, Filter, HeldSteps, counts_plans
 from ...errors import BudgetError
 from .losses_below import Law, laplace, normal, times, together, two_points
 
@@ -52,7 +53,11 @@ def kinds(budget: Budget) -> Mapping[str, Kind]:
     }
 
 
-BUDGETS = (Budget(epsilon=1, delta=1e-3), Budget(epsilon=3, delta=1e-6))
+BUDGETS = (
+    Budget(epsilon=1, delta=1e-3),
+    Budget(epsilon=3, delta=1e-6),
+    Budget(epsilon=3, delta=1e-6, shares=common_shares(Fraction(3), Fraction(1, 10**6))),  # as accounts were before
+)
 
 
 def overfull(rounding: float) -> tuple[int, list[str]]:
@@ -100,6 +105,6 @@ def _stepped(budget: Budget, event: events.Event, own: Fraction) -> _Account:
                 if step < _STEPS:
                     return _Account(count, True)
                 break
-            held = held.after(block, any(member.by_plan for member in account.open))
+            held = held.after(block, counts_plans(account.open))
             count += 1
     return _Account(count, False)

@@ -71,19 +71,19 @@ def repeating(*, repeats: int = 1000, stores: bool = True) -> Verdict:
     curator, ledger = _curator(SCHEMA, columns, 10)
     plan = _count(QUERY, Fraction(1, 100), SCHEMA)
     answers = {record.canonical(curator.release(plan).raw)}
-    before = ledger.left("d")
+    before = ledger.spent("d")
     for _ in range(repeats - 1):
         if not stores:  # the same question to a ledger that knows of none
             curator, _ledger = _curator(SCHEMA, columns, 10)
         answers.add(record.canonical(curator.release(plan).raw))
     for text in ALIKE if stores else ():
         answers.add(record.canonical(curator.release(_count(text, Fraction(1, 100), SCHEMA)).raw))
-    free = stores and ledger.left("d") != before
+    free = stores and ledger.spent("d") != before
     unpaid = 0
     for text in OTHERS:
-        left = ledger.left("d")
+        left = ledger.spent("d")
         curator.release(_count(text, Fraction(1, 100), SCHEMA))
-        unpaid += stores and ledger.left("d") == left
+        unpaid += stores and ledger.spent("d") == left
     broken = len(answers) > 1 or bool(free) or unpaid > 0
     words = f"{repeats} repeats gave {len(answers)} answers; {unpaid} of {len(OTHERS)} others were not charged."
     return Verdict("B1", broken, words, {"answers": len(answers), "unpaid": unpaid})
@@ -95,9 +95,9 @@ def differencing(*, apart: bool = False) -> Verdict:
     curator, ledger = _curator(SCHEMA, columns, 1)
     paid = 0
     for text in PAIR:
-        before = ledger.left("d")
+        before = ledger.spent("d")
         curator.release(_count(text, Fraction(1, 2), SCHEMA))
-        paid += ledger.left("d") != before
+        paid += ledger.spent("d") != before
         if apart:
             curator, _ = _curator(SCHEMA, columns, 1)
     try:

@@ -129,7 +129,7 @@ def _asked(asks: Asks, text: str, table: Mapping[str, Any], engine: Mapping[str,
         shape = f"{raw['groups']} {raw['keys']} {sorted(raw['numbers'])}"
     except SfumatoError as error:
         status, words = type(error).__name__, str(error)
-    return Ended(status, words, str(ledger.left("d")), shape, time.perf_counter() - began)
+    return Ended(status, words, str(ledger.spent("d")), shape, time.perf_counter() - began)
 
 
 def _ran(plan: Any, table: Mapping[str, Any], engine: Mapping[str, Any]) -> Any:

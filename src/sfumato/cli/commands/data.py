@@ -20,6 +20,7 @@ from ..options import (
     Floor,
     Folder,
     Format,
+    Gauges,
     GroupRows,
     Json,
     Keys,
@@ -82,6 +83,7 @@ def quote(
     explain: Annotated[
         bool, typer.Option("--explain", help="Add the steps, and the SQL that the engine runs.")
     ] = False,
+    gauges: Gauges = False,
     epsilon: Epsilon = None,
     delta: Delta = None,
     rho: Rho = None,
@@ -110,7 +112,7 @@ def quote(
             sql, file, epsilon, delta, rho, accuracy, group_rows, share, advice, limit, bounds, keys, floor, unclip,
             alpha,
         )  # fmt: skip
-        return quoted(project, asked, account=account, explain=explain)
+        return quoted(project, asked, account=account, explain=explain, gauges=gauges)
 
     tell(work, json=json, debug=debug)
 

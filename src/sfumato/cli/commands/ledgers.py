@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from ..options import Debug, Json
+from ..options import Debug, Gauges, Json
 from ..telling import Outcome, tell
 
 if TYPE_CHECKING:
@@ -83,8 +83,10 @@ def open_(project: Project = None, principal: Principal = None, json: Json = Fal
 @ledger.command()
 def status(
     account: Annotated[
-        str | None, typer.Argument(metavar="ACCOUNT", help="One account, with all its gauges.", show_default=False)
+        str | None,
+        typer.Argument(metavar="ACCOUNT", help="One account, with more about it.", show_default=False),
     ] = None,
+    gauges: Gauges = False,
     project: Project = None,
     place: Place = None,
     anchor: Anchor = None,
@@ -97,7 +99,7 @@ def status(
     def work() -> Outcome:
         from ..work.ledgers.status import status
 
-        return status(where(project, place, anchor, key_file), account)
+        return status(where(project, place, anchor, key_file), account, gauges=gauges)
 
     tell(work, json=json, debug=debug)
 

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import shlex
 import sys
 from dataclasses import dataclass
 from pathlib import Path
@@ -16,21 +15,22 @@ from ...display import printable
 from ...errors import BudgetError, PolicyError
 from ...ledger import Ledger
 from ...ledger.reading import Entry
-from ...plan import Plan, Receipt, price_text
+from ...plan import Receipt, price_text
 from ...project import Project, open_project
 from ...query import Sql
 from ...release import Release
 from ...sources.base import needed
 from ..documents import Document, Part
 from ..interrupts import held_back, stoppable
-from ..problems import BUDGET, INTERRUPTED, CommandError
+from ..problems import INTERRUPTED, CommandError
 from ..progress import working
 from ..screen import facts, say
 from ..telling import Outcome, data_opens
 from .answers import Column, Number, columns_of, encoded, format_of, notes_of, rows_of, show_answer
 from .asked import Asked
-from .budgets import AccountDocument, accounts, show_accounts, with_changes
+from .budgets import AccountDocument, accounts, room_for, show_accounts, stands, with_changes
 from .out_files import check_out, write_out
+from .shortage import short_of
 
 
 class ReceiptDocument(Part):
@@ -130,7 +130,7 @@ def pay(project: Project, plan: Sql, *, account: str | None, note: str, key: str
     with project.ledger() as ledger:
         curator = project.curator(ledger, account)
         path = ledger.path(curator.accounts, plan, data=project.private.address)
-        before = {name: ledger.used(name) for name in path}
+        before = stands(ledger, path)
         head = ledger.overview().number
         data_opens()
         try:
@@ -147,37 +147,15 @@ def pay(project: Project, plan: Sql, *, account: str | None, note: str, key: str
         assert release.receipt is not None
         entry = ledger.entry(release.receipt.id)
         in_part = entry is not None and entry.kind == "part"
-        after = {name: ledger.used(name) for name in path}
+        room = room_for(ledger, path, plan, paid=True)
         return Paid(
             release,
             receipt_document(release.receipt, entry),
             in_part or (entry is not None and entry.number <= head),
             "paid as a part of a list" if in_part else "answered before: free",
-            with_changes(accounts(ledger, path), {name: (before[name], after[name]) for name in path}),
+            with_changes(accounts(ledger, path), before, stands(ledger, path), room),
             project.alert(ledger),
         )
-
-
-_LESS = "ask for less (smaller --epsilon, --delta or --rho, wider --accuracy)"
-
-
-def short_of(
-    ledger: Ledger, path: tuple[str, ...], plan: Plan[Any], error: BudgetError, less: str = _LESS
-) -> Exception:
-    """Which account has no room, and in each of its gauges what is asked, spent and left; how to ask for `less`."""
-    for name in path:
-        lines = (ledger.refusal(name, plan) or "").splitlines()
-        gauges = [line.strip() for line in lines if ": asked " in line]
-        if gauges:
-            held = [line for line in lines if line.startswith("Room is held")]
-            size = "--rho RHO" if gauges[0].startswith("rho:") else "--epsilon EPS"
-            return CommandError(
-                f"the budget of {name} is short; nothing was charged",
-                "\n".join([*gauges, *held]),
-                f"{less}, or have it raised: `sfumato ledger limit {shlex.quote(name)} {size} --reason TEXT`",
-                BUDGET,
-            )
-    return error
 
 
 def _interrupted(ledger: Ledger, plan: Sql, head: int) -> CommandError:

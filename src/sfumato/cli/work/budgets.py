@@ -4,16 +4,20 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import replace
 from fractions import Fraction
+from typing import Any, NamedTuple
 
 from rich.console import Console
 from rich.text import Text
 
+from ...accounting.balance import Balance, amount, failures_of
 from ...accounting.budget import Budget
 from ...ledger import Ledger
 from ...ledger.stores.base import Account
+from ...plan import Plan
 from ..documents import Part
-from ..screen import bar, percent, say
+from ..screen import bar, say
 
 _NARROW, _WIDE = 72, 100
 
@@ -39,8 +43,11 @@ class AccountDocument(Part):
     """An account.
 
     limit     what may be spent in all: the guarantee, `guarantee` in words; null for a folder
-    used      the part of it that is gone, by the gauge with most room
-    before    the same before this release, or in a quote: now, where `used` is what would be gone after it
+    amount    what everything so far amounts to: an epsilon at the account's delta, or a rho
+    used      the part of the limit that is gone
+    before    the same before this release, or in a quote: now, where `used` is what would be gone after it; and so
+              `amount_before` beside `amount`
+    room      how many more like this release fit after it; null where that was not asked
     fits      in a quote: has this account room for it?
     refusal   in a quote: what is asked, spent and left, where it has none
     delta     what releases take of the delta for themselves, counted once for all gauges; null where there is none
@@ -50,8 +57,11 @@ class AccountDocument(Part):
     level: str
     limit: Limit | None
     guarantee: str | None
+    amount: float | None = None
+    amount_before: float | None = None
     used: float | None
     before: float | None = None
+    room: int | None = None
     fits: bool | None = None
     refusal: str | None = None
     gauges: list[Gauge]
@@ -70,23 +80,55 @@ def accounts(ledger: Ledger, names: Iterable[str] | None = None) -> list[Account
     ]
 
 
+class Stand(NamedTuple):
+    """An account before or after a release: the part of its limit that is gone, infinite where the release does not
+    fit, and what everything amounts to. Both None where it has no limit of its own."""
+
+    used: float | None
+    amount: float | None
+
+
+def stands(ledger: Ledger, names: Iterable[str], plan: Plan[Any] | None = None) -> dict[str, Stand]:
+    """Where accounts stand, or would stand after a plan."""
+    found = {}
+    for name in names:
+        told = ledger.balance(name, plan)
+        amount = None if told is None else told.spent if plan is None or not told.fits else told.after
+        found[name] = Stand(ledger.used(name, plan), None if amount is None else float(amount))
+    return found
+
+
 def with_changes(
-    now: Sequence[AccountDocument], changes: Mapping[str, tuple[float | None, float | None]]
+    now: Sequence[AccountDocument],
+    before: Mapping[str, Stand],
+    after: Mapping[str, Stand],
+    room: Mapping[str, int | None] | None = None,
 ) -> list[AccountDocument]:
-    """The same, with what was gone before and is gone after; infinite where it does not fit."""
+    """The same, with what was before and is after."""
     found = []
     for each in now:
-        before, after = changes.get(each.account, (each.used, each.used))
-        fits = after is None or math.isfinite(after)
-        used = each.used if after is None or not fits else after
-        found.append(each.model_copy(update={"before": before, "used": used, "fits": fits}))
+        start, end = before[each.account], after[each.account]
+        fits = end.used is None or math.isfinite(end.used)
+        end = end if fits and end.used is not None else Stand(each.used, each.amount)
+        update = {"before": start.used, "used": end.used, "amount_before": start.amount, "amount": end.amount}
+        left = None if room is None or not fits else room.get(each.account)
+        found.append(each.model_copy(update={**update, "fits": fits, "room": left}))
     return found
+
+
+def room_for(ledger: Ledger, names: Iterable[str], plan: Plan[Any], *, paid: bool) -> dict[str, int | None]:
+    """How many more like the plan fit on each account, after this one: it is `paid`, or would be."""
+    room: dict[str, int | None] = {}
+    for name in names:
+        told = ledger.balance(name, plan)
+        room[name] = None if told is None else (told.room or 0) + (paid and bool(told.fits))
+    return room
 
 
 def show_accounts(
     console: Console, shown: Sequence[AccountDocument], *, label: str = "budget", now: bool = False
 ) -> None:
-    """A bar for each, and what is left in words; in a quote, what is left `now`."""
+    """A bar for each, and what everything so far amounts to beside the limit; in a quote, what stands `now`."""
     wide = max((len(each.account) for each in shown), default=0)
     for number, each in enumerate(shown):
         head = Text(f"{label if number == 0 else '':{len(label)}}  ", style="dim")
@@ -101,30 +143,32 @@ def show_accounts(
         say(console, Text.assemble(drawn, "  ", words), first=Text.assemble(head, name))
 
 
-def left_in_words(each: AccountDocument, *, brief: bool = False, now: bool = False) -> str:
-    """What is left by the first gauge, the one that people add up in their heads while it is open; the bar is that of
-    the roomiest."""
-    if not each.gauges:
-        return "no limit of its own"
-    first, *others = each.gauges
-    left = f"{first.left:.4g} of {first.limit:.4g} {first.currency} left{' now' if now else ''}"
-    if not others:
-        return left
-    summed = first.currency == "epsilon"
-    if brief:
-        return f"plain sum: {left}" if summed else left
-    return f"by the roomiest of {len(each.gauges)} gauges; {'as a plain sum' if summed else 'by the first'}, {left}"
+def balance_of(each: AccountDocument, *, now: bool = False) -> Balance | None:
+    """What everything so far amounts to, what this release makes or made of it, and how many more like it fit. In a
+    quote, as it stands `now`."""
+    if each.limit is None or each.used is None:
+        return None
+    word, most = ("rho", each.limit.rho) if each.limit.rho is not None else ("epsilon", each.limit.epsilon)
+    assert most is not None
+    # Twelve digits of a float, so that 0.4 is not told as a hair above.
+    spent = each.amount or 0.0
+    start = spent if each.before is None else each.amount_before or 0.0
+    before, after = (Fraction(f"{size:.12g}") for size in (start, spent))
+    told = Balance(word, after, Fraction(most), Fraction(each.limit.delta or 0), room=each.room)
+    if each.before is None:
+        return told
+    if not now:
+        return replace(told, was=before, fits=True)
+    return replace(told, spent=before, after=after if before != after else None, fits=True)
 
 
 def _in_words(each: AccountDocument, now: bool, brief: bool) -> Text:
-    used = each.used if each.used is not None else 0.0
     state = " (closed)" if each.closed else " (locked)" if each.locked else ""
+    told = balance_of(each, now=now)
+    text = "no limit of its own" if told is None else told.words(brief=brief)
     if each.fits is False:
-        return Text(f"{percent(each.before or 0.0)} spent; no room for this{state}", style="bold red")
-    words = f"{percent(used)} spent"
-    if each.before is not None and each.before != used:
-        words = f"{percent(each.before)} → {words}"
-    return Text.assemble(f"{words}{state}", (f"  {left_in_words(each, brief=brief, now=now)}", "dim"))
+        return Text(f"{text}{state}; no room for this", style="bold red")
+    return Text(f"{text}{state}")
 
 
 def limit_of(budget: Budget) -> Limit:
@@ -135,7 +179,14 @@ def limit_of(budget: Budget) -> Limit:
 
 def gauges_of(account: Account) -> list[Gauge]:
     """Those that are open still."""
-    return [] if account.filter is None else [_gauge(m.currency, m.spent, m.limit) for m in account.filter.open]
+    members = () if account.filter is None else account.filter.open
+    return [_gauge(m.currency, m.spent, m.limit) for m in members if not m.required]
+
+
+def delta_of(account: Account) -> Gauge | None:
+    """What releases took of the delta for what may fail by itself; None where there is none for that."""
+    failing = None if account.filter is None else failures_of(account.filter)
+    return None if failing is None else _gauge("delta", *failing)
 
 
 def _gauge(currency: str, spent: Fraction, limit: Fraction) -> Gauge:
@@ -144,15 +195,15 @@ def _gauge(currency: str, spent: Fraction, limit: Fraction) -> Gauge:
 
 def _document(account: Account, *, locked: bool) -> AccountDocument:
     filter_ = account.filter
-    failing = None if filter_ is None else next((m for m in filter_.open if m.delta_limit), None)
     return AccountDocument(
         account=account.name,
         level=account.level,
         limit=None if filter_ is None else limit_of(filter_.budget),
         guarantee=None if filter_ is None else str(filter_.budget),
+        amount=None if filter_ is None else float(amount(filter_)),
         used=None if filter_ is None else float(filter_.used),
         gauges=gauges_of(account),
-        delta=None if failing is None else _gauge("delta", failing.delta_spent, failing.delta_limit),
+        delta=delta_of(account),
         releases=0 if filter_ is None else filter_.count,
         locked=locked,
         closed=account.closed,

@@ -19,7 +19,7 @@ from ..screen import columns, facts, percent, say
 from ..telling import Outcome
 from .answers import notes_of
 from .asking import ReceiptDocument, pay
-from .budgets import AccountDocument, accounts, show_accounts, with_changes
+from .budgets import AccountDocument, accounts, show_accounts, stands, with_changes
 from .numbers import exact
 
 _ALPHA = 0.05
@@ -108,7 +108,9 @@ def _tables(project: Project, table: str | None) -> list[str]:
 def _quote(project: Project, name: str, plan: Sql, account: str | None, body: CheckDocument) -> None:
     with project.ledger(read_only=True) as ledger:
         quote = project.curator(ledger, account).quote(plan)
-        body.budget = with_changes(accounts(ledger, quote.used), quote.used)
+        now = stands(ledger, quote.used)
+        after = now if quote.due is not None else stands(ledger, quote.used, plan)
+        body.budget = with_changes(accounts(ledger, quote.used), now, after)
     body.fits = body.fits and quote.affordable
     error = max(plan.expected_errors(_ALPHA).values(), default=None)
     body.tables.append(

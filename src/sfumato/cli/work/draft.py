@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 from dataclasses import dataclass, field, replace
+from fractions import Fraction
 from pathlib import Path
 
 from .looking import Look
@@ -15,6 +16,8 @@ _KEYWORDS = (
     "or order outer primary qualify right row rows select set table then to true union unique update user using values "
     "when where window with "
 )
+
+ONE_RELEASE = Fraction(1, 1000)  # of delta
 
 
 @dataclass
@@ -57,12 +60,14 @@ class Draft:
     epsilon: str = "1"
     delta: str = "1e-6"
     release_epsilon: str = "0.2"
-    release_delta: str = "1e-7"
+    release_delta: str = "1e-9"
     principal: str = "me"
 
     def share(self) -> None:
-        """One release takes a fifth of epsilon and a tenth of delta where nothing else is said."""
-        self.release_epsilon, self.release_delta = _short(float(self.epsilon) / 5), _short(float(self.delta) / 10)
+        """One release takes a fifth of epsilon and a thousandth of delta where nothing else is said: then epsilon is
+        gone before delta is, also where every release looks for keys that nobody knows."""
+        self.release_epsilon = _short(float(self.epsilon) / 5)
+        self.release_delta = _short(float(self.delta) * float(ONE_RELEASE))
 
 
 def _short(number: float) -> str:

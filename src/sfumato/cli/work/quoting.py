@@ -21,7 +21,8 @@ from ..problems import BUDGET
 from ..screen import facts, say
 from ..telling import Outcome
 from .asked import Asked
-from .budgets import AccountDocument, accounts, show_accounts, with_changes
+from .budgets import AccountDocument, accounts, room_for, show_accounts, stands, with_changes
+from .shortage import raise_command, refused_in_words
 
 _WIDE = len("verdict")
 
@@ -61,7 +62,7 @@ class QuoteDocument(Document):
     statements: dict[str, str] | None = None
 
 
-def quoted(folder: Path, asked: Asked, *, account: str | None, explain: bool) -> Outcome:
+def quoted(folder: Path, asked: Asked, *, account: str | None, explain: bool, gauges: bool = False) -> Outcome:
     """Price a query of a project. Charges nothing, reads no data."""
     text, options = asked.text(), asked.options()
     project = open_project(folder)
@@ -69,10 +70,15 @@ def quoted(folder: Path, asked: Asked, *, account: str | None, explain: bool) ->
     with project.ledger(read_only=True) as ledger:
         curator = project.curator(ledger, account)
         quote = curator.quote(plan)
-        budget = with_changes(accounts(ledger, quote.used), quote.used)
+        room = None if quote.due is not None else room_for(ledger, quote.used, plan, paid=False)
+        now = stands(ledger, quote.used)
+        after = now if quote.due is not None else stands(ledger, quote.used, plan)
+        budget = with_changes(accounts(ledger, quote.used), now, after, room)
         for number, each in enumerate(budget):
             if each.fits is False:
-                budget[number] = each.model_copy(update={"refusal": ledger.refusal(each.account, plan)})
+                why = refused_in_words(ledger, each.account, plan, gauges=gauges)
+                budget[number] = each.model_copy(update={"refusal": "\n".join(why)})
+        raising = [raise_command(ledger, each.account) for each in budget if each.fits is False]
     body = QuoteDocument(
         project=project.name,
         price=quote.price,
@@ -90,7 +96,7 @@ def quoted(folder: Path, asked: Asked, *, account: str | None, explain: bool) ->
         steps=[step for step in plan.explain() if not step.startswith("run, for ")] if explain else None,
         statements=plan.statements() if explain else None,
     )
-    return Outcome(body, lambda console: _show(console, body, plan), 0 if body.fits else BUDGET)
+    return Outcome(body, lambda console: _show(console, body, plan, raising, gauges=gauges), 0 if body.fits else BUDGET)
 
 
 def epsilon_of(quote: Quote) -> float | None:
@@ -123,7 +129,7 @@ def _why_unknown(plan: Sql) -> str:
     return "it depends on how many rows there are; the answer will say it"
 
 
-def _show(console: Console, body: QuoteDocument, plan: Sql) -> None:
+def _show(console: Console, body: QuoteDocument, plan: Sql, raising: list[str], *, gauges: bool) -> None:
     lines: list[tuple[str, Any]] = [("price", Text(body.price, style="bold")), ("hides", body.hides)]
     at = f"at {100 * (1 - body.alpha):.6g} %"
     for each in body.errors:
@@ -139,28 +145,27 @@ def _show(console: Console, body: QuoteDocument, plan: Sql) -> None:
     facts(console, lines, wide=_WIDE)
     show_accounts(console, body.budget, label=f"{'budget':{_WIDE}}", now=True)
     for account in body.budget:
-        for line in _gauges(account):
+        why = [] if account.refusal is None else account.refusal.splitlines()
+        for line in why or (_gauges(account) if gauges else []):
             say(console, line, first=" " * (_WIDE + 2), style="dim")
     if body.due is not None:
         facts(console, [("due now", Text(body.due, style="bold green"))])
     elif body.fits:
         facts(console, [("verdict", Text("fits the budget", style="bold green"))])
     else:
-        verdict = Text(
-            "does not fit the budget: ask for less, or have the account raised (`sfumato ledger limit`)",
-            style="bold red",
-        )
-        facts(console, [("verdict", verdict)])
+        facts(console, [("verdict", Text("does not fit the budget: ask for less, or raise it", style="bold red"))])
+        for command in raising:
+            say(console, command, first=" " * (_WIDE + 2), style="dim")
     if body.steps is not None and body.statements is not None:
         _show_steps(console, body.steps, body.statements)
 
 
 def _gauges(each: AccountDocument) -> list[str]:
-    """What is asked, spent and left, gauge by gauge, where there is no room."""
-    if each.refusal is None:
-        return []
-    lines = each.refusal.splitlines()
-    return [line.strip() for line in lines if ": asked " in line]
+    """The ways of adding up that are open, and what is spent in each."""
+    return [
+        f"{gauge.currency}: {gauge.spent:.6g} of {gauge.limit:.6g} spent, {gauge.left:.6g} left"
+        for gauge in [*each.gauges, *([] if each.delta is None else [each.delta])]
+    ]
 
 
 def _show_steps(console: Console, steps: list[str], statements: dict[str, str]) -> None:

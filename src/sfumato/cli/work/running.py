@@ -25,11 +25,11 @@ from ..problems import BUDGET, DATA, INTERRUPTED, CommandError, problem_of
 from ..progress import counted
 from ..telling import Outcome, data_opens, screen
 from .answers import encoded
-from .asking import short_of
-from .budgets import accounts, with_changes
+from .budgets import accounts, stands, with_changes
 from .out_files import write_out
 from .run_state import Item, built, items, key_of_list, unpaid
 from .run_words import ReleaseDocument, RunDocument, priced, show_price, show_run
+from .shortage import short_of
 from .turns import turn
 
 _CODES = {"failed": DATA, "stopped": DATA, "waiting": BUDGET}
@@ -59,7 +59,7 @@ def _ran(
         found = items(plans, ledger, curator, pay_again=pay_again)
         new = unpaid(found)
         path = ledger.path(curator.accounts, found[0].plan, data=project.private.address)
-        before = {name: ledger.used(name) for name in path}
+        before = stands(ledger, path)
         body = RunDocument(
             project=project.name,
             plan=str(file),
@@ -78,8 +78,8 @@ def _ran(
                 again = partial(items, plans, ledger, curator, pay_again=pay_again)
                 found = _paid(found, again, listed, ledger, curator, path)
             _release(found, body, listed, project, curator)
-        after = {name: ledger.used(name, _sequence(new) if dry_run and new else None) for name in path}
-        body.budget = with_changes(accounts(ledger, path), {name: (before[name], after[name]) for name in path})
+        after = stands(ledger, path, _sequence(new) if dry_run and new else None)
+        body.budget = with_changes(accounts(ledger, path), before, after)
         body.alert = project.alert(ledger)
     return Outcome(body, lambda console: show_run(console, body), _code(body))
 

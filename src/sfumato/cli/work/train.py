@@ -23,9 +23,10 @@ from ..problems import BUDGET, INTERRUPTED, CommandError
 from ..progress import working
 from ..screen import say
 from ..telling import Outcome, data_opens, screen
-from .asking import receipt_document, short_of
-from .budgets import accounts, with_changes
+from .asking import receipt_document
+from .budgets import accounts, stands, with_changes
 from .out_files import write_out
+from .shortage import short_of
 from .train_bar import training_bar
 from .train_code import is_code
 from .train_plan import Public, plan_of, public_of
@@ -86,20 +87,19 @@ def _trained(
             with working("measuring a micro-batch of made-up records"):
                 body.forecast = _forecast(plan)
         if asked.quote:
-            changes = {name: (now, now if not stand.new else after) for name, (now, after) in quote.used.items()}
-            body.budget = with_changes(accounts(ledger, quote.used), changes)
+            now = stands(ledger, quote.used)
+            after = stands(ledger, quote.used, plan) if stand.new and quote.due is None else now
+            body.budget = with_changes(accounts(ledger, quote.used), now, after)
             body.alert = project.alert(ledger)
             return Outcome(body, lambda console: show_train(console, body), 0 if body.fits else BUDGET)
         checkpoint = checkpoint_of(asked, training, project, plan, stand, key, out)
         _agreed(body, asked, stand)
-        before = {name: ledger.used(name) for name in quote.used}
+        before = stands(ledger, quote.used)
         release = _released(
             plan, public, curator, ledger, tuple(quote.used), checkpoint, key, asked.note or training.note
         )
         _ended(body, release, ledger, stand)
-        after = {name: ledger.used(name) for name in quote.used}
-        changes = {name: (before[name], after[name]) for name in after}
-        body.budget = with_changes(accounts(ledger, quote.used), changes)
+        body.budget = with_changes(accounts(ledger, quote.used), before, stands(ledger, quote.used))
         body.alert = project.alert(ledger)
     _write(body, release, out, checkpoint)
     body.measured = None if public is None else _measured(plan, release.value.model, public)

@@ -7,7 +7,7 @@ from dataclasses import replace
 from fractions import Fraction
 from typing import Any
 
-from ...accounting.filters import Block, Charge, Filter, HeldSteps, Hold, Priced
+from ...accounting.filters import Block, Charge, Filter, HeldSteps, Hold, Priced, counts_plans
 from ...events import Repeat
 from ...plan import Receipt
 from ..policy.approvals import Act
@@ -130,7 +130,7 @@ def _draw_steps(state: State, entry: Entry, receipt: Receipt) -> None:
         account = state.account(name)
         assert account.filter is not None
         # Whoever adds up plans and is still open after the first steps has counted the failures of all of them.
-        by_plan = any(member.by_plan for member in account.filter.open)
+        by_plan = counts_plans(account.filter.open)
         steps: Any = account.held[receipt.id]
         drawn = steps.after(blocks[name], by_plan)
         state.put(replace(account, held={**account.held, receipt.id: drawn}))

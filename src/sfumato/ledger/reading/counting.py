@@ -9,14 +9,15 @@ from fractions import Fraction
 from typing import Any
 
 from ... import kinds, record
-from ...accounting.filters import Filter, Holds, Member
+from ...accounting import balance
+from ...accounting.filters import Filter, Holds, Member, backed
 from ...errors import ArgumentError, BudgetError
 from ...events import Event
 from ...plan import Plan
 from ...units import Unit
 from ..stores.base import Account
 
-MOST = 10**15  # beyond, nobody counts
+MOST = balance.MANY
 _BITS = 512  # as members keep their totals
 
 
@@ -46,7 +47,7 @@ def _stretch(filter_: Filter, event: Event, delta: Fraction, holds: Holds) -> in
     def fits(steps: int) -> bool:
         members = _leap(filter_, event, delta, steps).open
         inside = all(m.spent <= m.limit and m.delta_spent <= m.delta_limit for m in members)
-        return inside and (not holds or any(member.backs(holds) for member in members))
+        return inside and (not holds or backed(members, holds))
 
     if any(member.charge(event, delta) is None for member in filter_.open) or not fits(1):
         return 0
@@ -60,11 +61,15 @@ def _stretch(filter_: Filter, event: Event, delta: Fraction, holds: Holds) -> in
 
 
 def _leap(filter_: Filter, event: Event, delta: Fraction, steps: int) -> Filter:
-    """The filter after so many spends that close no member. All members count the largest failure that one sees."""
+    """The filter after so many spends that close no member. Unless failures are counted apart, all members count the
+    largest that one sees."""
     if not steps:
         return filter_
-    failed = max(member.failure(event, delta) for member in filter_.open)
-    members = tuple(_after(member, event, delta, failed, steps) for member in filter_.open)
+    seen = [member.failure(event, delta) for member in filter_.open]
+    seen = seen if filter_.open[-1].apart else [max(seen)] * len(seen)
+    members = tuple(
+        _after(member, event, delta, failed, steps) for member, failed in zip(filter_.open, seen, strict=True)
+    )
     return replace(filter_, open=members, count=filter_.count + steps)
 
 

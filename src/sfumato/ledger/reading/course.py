@@ -124,4 +124,4 @@ def _recorded(text: str) -> Any:
 def _gauges(filter_: Filter | None) -> Gauges | None:
     if filter_ is None:
         return None
-    return tuple(Gauge(member.currency, member.spent, member.limit) for member in filter_.open)
+    return tuple(Gauge(member.currency, member.spent, member.limit) for member in filter_.open if not member.required)

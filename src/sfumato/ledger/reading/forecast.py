@@ -11,6 +11,7 @@ from datetime import UTC, datetime, timedelta
 from typing import Any
 
 from ... import address, checks
+from ...accounting.balance import Balance
 from ...errors import ArgumentError, PolicyError
 from ...events import Event
 from ...plan import Plan
@@ -19,6 +20,7 @@ from ..charging import LOCK_AFTER, price_of, text_of
 from ..policy.policy import Policy, kinds_within
 from ..stores.base import Account, Book, Store
 from ..tree import above, found, payers
+from .balances import balance_of
 from .counting import MOST, narrowest_counts, times
 from .history import moment
 from .rate import rate_of
@@ -52,6 +54,7 @@ class Forecast:
 
     exhausted  when the first account on the path runs out at the rate of the window; None with the `reason`
     more       how many more of the plans that were asked about
+    balance    what everything so far amounts to, on the account itself; None where it has no limit of its own
     """
 
     account: str
@@ -62,6 +65,7 @@ class Forecast:
     binding: str | None
     reason: str | None
     more: tuple[More, ...]
+    balance: Balance | None = None
 
     def as_dict(self) -> dict[str, Any]:
         return {
@@ -73,11 +77,16 @@ class Forecast:
             "binding": self.binding,
             "reason": self.reason,
             "more": [asdict(each) for each in self.more],
+            "spent": None if self.balance is None else str(self.balance),
+            "delta": None if self.balance is None else self.balance.fine,
             "text": str(self),
         }
 
     def __str__(self) -> str:
         lines = [f"Account {self.account!r}"]
+        if self.balance is not None:
+            lines.append(f"  {self.balance}")
+            lines += [f"  delta: {self.balance.fine}"] if self.balance.fine else []
         window = "" if self.since is None else f" ({self.releases} releases since {self.since:%Y-%m-%d %H:%M} UTC)"
         if self.exhausted is not None:
             lines.append(
@@ -130,7 +139,8 @@ def forecast(
     rate = rate_of(store, path, end - window, end)
     if (stopped := next(filter(None, (_shut(each, _lock(policy)) for each in path)), None)) is not None:
         rate = rate._replace(exhausted=None, binding=None, reason=f"nothing more is paid: {stopped}")
-    return Forecast(account=account, now=end, more=tuple(more), **rate._asdict())
+    own = next((balance_of(each) for each in path if each.name == account), None)
+    return Forecast(account=account, now=end, more=tuple(more), balance=own, **rate._asdict())
 
 
 def _path(book: Book, account: str, data: str | None, unit: Unit | None) -> list[Account]:

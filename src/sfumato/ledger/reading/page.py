@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 from ... import display
 from ..stores.base import Store
+from .balances import balances
 from .overview import overview
 
 if TYPE_CHECKING:
@@ -16,16 +17,23 @@ _ACCOUNTS = 50  # of a ledger, that are shown
 
 
 def statement(told: Statement) -> str:
-    """The guarantee in words, and a bar for each gauge."""
+    """The guarantee in words, the one number with a bar, and the gauges for who opens them."""
     state = [each for each, so in (("locked", told.locked), ("closed", told.is_closed)) if so]
     facts: list[tuple[str, Any]] = [("guarantee", told.guarantee)]
     facts.append(("releases", f"{told.releases}, as of entry {told.number}"))
+    if told.balance is not None:
+        facts.append(("spent", display.Html(f"{display.text(told.balance)}<br>{display.bar(told.balance.used)}")))
+        facts += [("delta", f"{told.balance.fine}")] if told.balance.fine else []
     facts += [("state", ", ".join(state))] if state else []
     facts += [("failures", told.failures)] if told.failures else []
     facts += [("holds", f"{told.holds} open")] if told.holds else []
-    parts = [display.facts(facts), *_gauges("spent so far", told.standing, told.failures_delta)]
+    parts = [display.facts(facts)]
+    gauges = _gauges("spent so far", told.standing, told.failures_delta)
     if told.closed:
-        parts.append(display.paragraph(f"gauges that are closed: {', '.join(told.closed)}", quiet=True))
+        gauges.append(display.paragraph(f"gauges that are closed: {', '.join(told.closed)}", quiet=True))
+    if gauges:
+        passes = "A release passes while one gauge has room, and the delta: the account ends when all are full."
+        parts.append(display.details("gauges", *gauges, display.paragraph(passes, quiet=True)))
     beside = [(_figure(each.epsilon, each.delta, each.reason), each.label) for each in told.beside]
     if beside:
         parts.append(display.table(("beside, not the guarantee", ""), beside))
@@ -35,18 +43,21 @@ def statement(told: Statement) -> str:
         parts.append(display.paragraph(f"allocated in all: {told.allocated}{more}", quiet=True))
     parts += _below("blocks, each a budget for (unit, block)", told.blocks)
     parts += _gauges("the lifetime loss of a unit, over all blocks", told.lifetime)
-    exhausted = "The account is exhausted when every gauge is, or the delta." if len(told.standing) > 1 else ""
-    return display.card(f"Account {told.account}" + (f" ({told.level})" if told.level else ""), *parts, note=exhausted)
+    note = "The limit is the guarantee; what is spent is a gauge."
+    return display.card(f"Account {told.account}" + (f" ({told.level})" if told.level else ""), *parts, note=note)
 
 
 def ledger(store: Store) -> str:
     """Every account below the one it belongs to, with its limit and what is gone of it."""
     told = overview(store)
     rows = []
+    shown = [each.account.name for each in told.accounts[:_ACCOUNTS]]
+    told_now = balances(store, shown)
     for depth, account, locked in told.accounts[:_ACCOUNTS]:
         filter_, held = account.filter, len(account.held)
         limit = "no limit of its own" if filter_ is None else str(filter_.budget)
-        used = "" if filter_ is None else display.bar(float(filter_.used))
+        now = told_now.get(account.name)
+        used = "" if now is None else display.Html(f"{display.text(now)}<br>{display.bar(now.used)}")
         words = (("locked", locked), ("closed", account.closed), (f"{held} held", held))
         state = ", ".join(each for each, so in words if so)
         hides = account.unit or "fixed by the first release"

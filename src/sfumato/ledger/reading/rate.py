@@ -126,13 +126,16 @@ def _first_since(book: Book, since: datetime) -> int:
 
 
 def _days(account: Account, window: _Window, now: datetime) -> float | None:
-    """Until the last of the account's members runs out: a release passes while one has room."""
+    """Until the last of the account's members runs out, or one that every release needs: a release passes while one
+    of the others has room."""
     if account.filter is None or now <= window.opened[account.name]:
         return None
     spent = events_of(window.raw[account.name])
     elapsed = (now - window.opened[account.name]) / _DAY
-    rounds = [left for member in account.filter.open if (left := _rounds(member, spent)) is not None]
-    return elapsed * max(rounds) if rounds else None
+    members = account.filter.open
+    last = [left for m in members if not m.required and (left := _rounds(m, spent)) is not None]
+    first = [left for m in members if m.required and (left := _rounds(m, spent)) is not None]
+    return elapsed * min([max(last), *first]) if last else None
 
 
 def _rounds(member: Member, spent: Counter[Past]) -> float | None:

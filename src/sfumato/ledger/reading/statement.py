@@ -13,6 +13,7 @@ from fractions import Fraction
 from typing import Any, NamedTuple
 
 from ... import checks
+from ...accounting.balance import Balance, failures_of
 from ...accounting.budget import Budget
 from ...accounting.filters import Filter
 from ..charging import LOCK_AFTER
@@ -20,7 +21,8 @@ from ..policy.policy import Policy
 from ..stores.base import Account, Store
 from ..tree import found, limited_below
 from . import page
-from .statement_text import lines
+from .balances import like_the_last
+from .statement_text import gauge_lines, lines
 from .tally import Beside, Tally, basic, in_advance, tally
 
 _REPORT_DELTA = Fraction(1, 10**6)  # for budgets in rho, which name no delta
@@ -44,7 +46,7 @@ class Standing(NamedTuple):
 
 
 class Under(NamedTuple):
-    """An account below: its limit now, and how much of it is gone, by the member with most room."""
+    """An account below: its limit now, and how much of it is gone."""
 
     name: str
     level: str
@@ -58,6 +60,7 @@ class Statement:
     """An account as of entry `number`.
 
     change     the neighbouring relation of its unit
+    balance    what everything so far amounts to, and how many more like the last release fit
     largest    the largest limit that it ever had: the guarantee
     standing   the members that are open; `closed` names the others
     failures_delta   the delta that releases' own failures have taken, and may take; None where there is no delta
@@ -78,6 +81,7 @@ class Statement:
     limit: Budget | None
     largest: Budget | None
     releases: int
+    balance: Balance | None
     standing: tuple[Standing, ...]
     closed: tuple[str, ...]
     failures_delta: tuple[Fraction, Fraction] | None
@@ -133,6 +137,8 @@ class Statement:
             "limit": _budget(self.limit),
             "largest_limit": _budget(self.largest),
             "releases": self.releases,
+            "amount": None if self.balance is None else float(self.balance.spent),
+            "room_like_the_last": None if self.balance is None else self.balance.room,
             "members": [_standing(each) for each in self.standing],
             "closed_members": list(self.closed),
             "failures_delta": None if self.failures_delta is None else [str(each) for each in self.failures_delta],
@@ -151,6 +157,11 @@ class Statement:
 
     def __str__(self) -> str:
         return "\n".join(lines(self))
+
+    @property
+    def gauges(self) -> str:
+        """The ways of adding up that are open, each with what is spent and left."""
+        return "\n".join(gauge_lines(self))
 
     def _repr_html_(self) -> str:
         return page.statement(self)
@@ -178,7 +189,8 @@ def stated(store: Store, account: str, tallied: Callable[[int], Tally], delta: A
     children = [one for one in below if one.level != "block"]
     blocks = [one for one in below if one.level == "block"]
     allocated, over = _allocated(limit, [one for one in parts if one.level != "block"])
-    standing = () if filter_ is None else tuple(Standing(m.currency, m.spent, m.limit, m.used) for m in filter_.open)
+    members = () if filter_ is None else tuple(member for member in filter_.open if not member.required)
+    standing = tuple(Standing(m.currency, m.spent, m.limit, m.used) for m in members)
     return Statement(
         account=account,
         level=state.level,
@@ -190,9 +202,10 @@ def stated(store: Store, account: str, tallied: Callable[[int], Tally], delta: A
         limit=limit,
         largest=state.promised if state.promised is not None else limit,
         releases=past.releases,
+        balance=like_the_last(store, state),
         standing=standing,
         closed=() if filter_ is None else _closed(filter_),
-        failures_delta=None if filter_ is None else _failures(filter_),
+        failures_delta=None if filter_ is None else failures_of(filter_),
         beside=() if filter_ is None else _beside(past, limit, delta),
         holds=len(state.held),
         failures=state.failures,
@@ -237,12 +250,6 @@ def _closed(filter_: Filter) -> tuple[str, ...]:
     open_ = {(type(member), member.currency) for member in filter_.open}
     born = filter_.budget.members(filter_.version)
     return tuple(member.currency for member in born if (type(member), member.currency) not in open_)
-
-
-def _failures(filter_: Filter) -> tuple[Fraction, Fraction] | None:
-    """One count for all members."""
-    found = [(member.delta_spent, member.delta_limit) for member in filter_.open if member.delta_limit]
-    return found[0] if found else None
 
 
 def _allocated(limit: Budget | None, children: list[Account]) -> tuple[str | None, bool | None]:

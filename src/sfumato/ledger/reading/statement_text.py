@@ -12,11 +12,9 @@ def lines(told: Statement) -> list[str]:
     """A statement as people read it."""
     found = [f"Account {told.account!r}" + (f" ({told.level})" if told.level else "") + _state(told)]
     found += [f"  guarantee  {told.guarantee}", f"  releases   {told.releases}, as of entry {told.number}"]
-    found += _table("spent so far (the account is exhausted when every line is)", told.standing)
-    if told.failures_delta is not None:
-        gone, most = map(float, told.failures_delta)
-        found.append(f"    {'delta of the releases themselves':36}{gone:>12.5g}{most - gone:>12.5g}{most:>12.5g}")
-    found += [f"  closed     {', '.join(told.closed)}"] if told.closed else []
+    if told.balance is not None:
+        found.append(f"  spent      {told.balance}")
+        found += [f"  delta      {told.balance.fine}"] if told.balance.fine else []
     found += [f"  holds      {told.holds} open"] if told.holds else []
     found += ["  beside, not the guarantee"] if told.beside else []
     for each in told.beside:
@@ -32,6 +30,15 @@ def lines(told: Statement) -> list[str]:
     found += _below("blocks, each a budget for (unit, block)", told.blocks)
     found += _table("the lifetime loss of a unit, over all blocks", told.lifetime)
     return found
+
+
+def gauge_lines(told: Statement) -> list[str]:
+    """The gauges of an account, as people read them who ask for them."""
+    found = _table("spent so far (the account is exhausted when every line is)", told.standing)
+    if told.failures_delta is not None:
+        gone, most = map(float, told.failures_delta)
+        found.append(f"    {'delta of the releases themselves':36}{gone:>12.5g}{most - gone:>12.5g}{most:>12.5g}")
+    return found + ([f"  closed     {', '.join(told.closed)}"] if told.closed else [])
 
 
 def _state(told: Statement) -> str:

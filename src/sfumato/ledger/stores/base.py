@@ -104,7 +104,7 @@ def only_moved(before: Account | None, after: Account) -> bool:
     if one.budget is not other.budget or one.version != other.version or one.shared is not other.shared:
         return False
     return all(
-        a.limit is b.limit and a.delta_limit is b.delta_limit and a.name == b.name
+        a.limit is b.limit and a.delta_limit is b.delta_limit and a.terms == b.terms
         for a, b in zip(one.open, other.open, strict=True)
     )
 

@@ -110,11 +110,12 @@ def wide_account() -> None:
     def made(member: Any) -> Any:
         def wide(name: str, *given: Any) -> Any:
             right = member(name, *given)
-            return replace(right, limit=4 * right.limit) if name == "gaussian" else right
+            return replace(right, limit=4 * right.limit) if name in ("gaussian", "smoothed") else right
 
         return wide
 
     swap(budget, "_member", made)
+    swap(budget, "_member_apart", made)
 
 
 @FAULTS.fault("held steps cost sums of plans nothing", by=attacks("A1"))

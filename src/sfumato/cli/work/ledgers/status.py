@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from typing import Any, Literal
 
 from rich.console import Console
 from rich.text import Text
 
+from ....accounting.balance import Balance
 from ....ledger.reading import Overview, Statement
 from ....ledger.reading.overview import Placed, unit_of
 from ....ledger.stores.base import Account
@@ -14,22 +16,28 @@ from ....units import Unit
 from ...documents import Document, Part
 from ...screen import bar, columns, facts, percent, say
 from ...telling import Outcome
-from ..budgets import Gauge, Limit, gauges_of, limit_of
+from ..budgets import Gauge, Limit, delta_of, gauges_of, limit_of
 from .where import Where
 
+_PASSES = "A release passes while one gauge has room, and delta: the account ends when all are full."
 _GUARANTEE = "A limit is the guarantee: all releases of an account together never exceed it. What is spent is a gauge."
 
 
 class AccountPart(Part):
-    """An account. `failures` are those on the data's side since the last unlock; `holds` are open."""
+    """An account. `amount` is what everything so far amounts to, an epsilon at the account's delta or a rho, `used`
+    that over the limit, and `room` how many more like the last release fit. `failures` are those on the data's side
+    since the last unlock; `holds` are open."""
 
     account: str
     parent: str | None
     level: str
     hides: str | None
     limit: Limit | None
+    amount: float | None
     used: float | None
+    room: int | None
     gauges: list[Gauge]
+    delta: Gauge | None
     releases: int
     holds: int
     failures: int
@@ -47,27 +55,30 @@ class StatusDocument(Document):
     statement: dict[str, Any] | None = None
 
 
-def status(where: Where, account: str | None) -> Outcome:
+def status(where: Where, account: str | None, *, gauges: bool = False) -> Outcome:
     """All accounts, or one of them with everything that is known of it."""
     with where.reading() as ledger:
         found = ledger.overview()
         told = None if account is None else ledger.statement(account)
+        now = ledger.balances([each.account.name for each in _below(found, account)])
     below = _below(found, account)
     known = {each.account.name: each.account for each in found.accounts}
     body = StatusDocument(
         entries=found.number,
         hash=found.hash,
-        accounts=[_part(each, unit_of(known, each.account.name)) for each in below],
+        accounts=[_part(each, unit_of(known, each.account.name), now[each.account.name]) for each in below],
         statement=None if told is None else told.as_dict(),
     )
 
     def show(console: Console) -> None:
         if told is not None:
-            _statement(console, told)
+            _statement(console, told, gauges=gauges)
             if len(below) == 1:
                 return
             console.print()
-        _tree(console, below)
+        _tree(console, below, now)
+        if gauges and told is None:
+            _all_gauges(console, below)
         say(console, f"{_GUARANTEE} As of entry {found.number}, hash {found.hash[:16]}...", style="dim")
 
     return Outcome(body, show)
@@ -88,7 +99,7 @@ def _below(found: Overview, account: str | None) -> tuple[Placed, ...]:
     return tuple(inside)
 
 
-def _part(placed: Placed, unit: Unit | None) -> AccountPart:
+def _part(placed: Placed, unit: Unit | None, now: Balance | None) -> AccountPart:
     account = placed.account
     filter_ = account.filter
     return AccountPart(
@@ -97,8 +108,11 @@ def _part(placed: Placed, unit: Unit | None) -> AccountPart:
         level=account.level,
         hides=None if unit is None else str(unit),
         limit=None if filter_ is None else limit_of(filter_.budget),
-        used=None if filter_ is None else float(filter_.used),
+        amount=None if now is None else float(now.spent),
+        used=None if now is None else now.used,
+        room=None if now is None else now.room,
         gauges=gauges_of(account),
+        delta=delta_of(account),
         releases=0 if filter_ is None else filter_.count,
         holds=len(account.held),
         failures=account.failures,
@@ -107,22 +121,39 @@ def _part(placed: Placed, unit: Unit | None) -> AccountPart:
     )
 
 
-def _tree(console: Console, placed: tuple[Placed, ...]) -> None:
+def _tree(console: Console, placed: tuple[Placed, ...], now: Mapping[str, Balance | None]) -> None:
     if not placed:
         say(console, "There is no account yet: `sfumato ledger open` makes those of sfumato.yaml.")
         return
     rows = []
     for depth, account, locked in placed:
         name = Text("  " * depth + account.name, style="bold" if depth == 0 else "")
-        rows.append((name, account.level, *_spent(account), Text(", ".join(_states(account, locked)), style="red")))
-    columns(console, ("account", "level", "spent", "", "limit", ""), rows, right=(3,))
+        state = Text(", ".join(_states(account, locked)), style="red")
+        rows.append((name, account.level, *_spent(now[account.name]), state))
+    columns(console, ("account", "level", "spent", "", "delta", "room", ""), rows)
 
 
-def _spent(account: Account) -> tuple[Any, Any, str]:
-    if account.filter is None:
-        return "", "", "none of its own"
-    used = float(account.filter.used)
-    return bar(used, width=12), percent(used), str(account.filter.budget)
+def _spent(now: Balance | None) -> tuple[Any, str, str, str]:
+    """The bar, the one number beside the limit, the account's delta, and how many more fit."""
+    if now is None:
+        return "", "no limit of its own", "", ""
+    delta = f"{float(now.delta):g}" if now.delta else ""
+    if now.failed:
+        delta += f" ({percent(float(now.failed / now.failures))} for unknown keys and the like is taken)"
+    return bar(now.used, width=12), now.now, delta, now.more.removeprefix("; room ").removeprefix("; ")
+
+
+def _all_gauges(console: Console, placed: tuple[Placed, ...]) -> None:
+    """Each way of adding up of each account."""
+    console.print()
+    rows = [
+        (each.account.name, gauge.currency, *(f"{n:.5g}" for n in (gauge.spent, gauge.left, gauge.limit)))
+        for each in placed
+        for gauge in [*gauges_of(each.account), delta_of(each.account)]
+        if gauge is not None
+    ]
+    columns(console, ("account", "gauge", "spent", "left", "limit"), rows, right=(2, 3, 4))
+    say(console, _PASSES, style="dim")
 
 
 def _states(account: Account, locked: bool) -> list[str]:
@@ -132,11 +163,14 @@ def _states(account: Account, locked: bool) -> list[str]:
     return [*words, *(["closed"] if account.closed else [])]
 
 
-def _statement(console: Console, told: Statement) -> None:
+def _statement(console: Console, told: Statement, *, gauges: bool) -> None:
     lines: list[tuple[str, Any]] = [("account", Text(told.account, style="bold"))]
     lines += [("level", told.level)] if told.level else []
     lines += [("part of", told.parent)] if told.parent else []
     lines.append(("guarantee", told.guarantee))
+    if told.balance is not None:
+        lines.append(("spent", Text.assemble(bar(told.balance.used, width=12), f"  {told.balance}")))
+        lines += [("delta", f"{told.balance.fine}")] if told.balance.fine else []
     lines.append(("releases", f"{told.releases}, as of entry {told.number}"))
     lines += [("failures", f"{told.failures}" + (", locked" if told.locked else ""))] if told.failures else []
     lines += [("holds", f"{told.holds} open")] if told.holds else []
@@ -146,6 +180,8 @@ def _statement(console: Console, told: Statement) -> None:
         figure += f", delta = {each.delta:.4g}" if each.epsilon is not None and each.delta else ""
         lines.append(("beside it", f"{figure} ({each.label})"))
     facts(console, lines)
+    if not gauges:
+        return
     if told.standing:
         console.print()
         rows = [
@@ -158,6 +194,6 @@ def _statement(console: Console, told: Statement) -> None:
         ]
         columns(console, ("gauge", "spent", "left", "limit", ""), rows, right=(1, 2, 3))
         if len(told.standing) > 1:
-            say(console, "A release passes while one gauge has room: the account ends when all are full.", style="dim")
+            say(console, _PASSES, style="dim")
     if told.closed:
         say(console, f"Gauges that are closed: {', '.join(told.closed)}.", style="dim")
