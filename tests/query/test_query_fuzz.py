@@ -174,6 +174,13 @@ def test_a_norm_from_float_sums_is_found(heavy: World) -> None:
         held()
 
 
+def test_cuts_without_a_cap_are_found(heavy: World) -> None:
+    plan = sql("SELECT COUNT(*) AS n FROM visits", HEAVY, unit=heavy.unit, epsilon=1, delta=1e-6)
+    check(watch(plan, heavy))
+    with mutants.no_caps(), pytest.raises(Broken, match="times what"):
+        check(watch(plan, heavy))
+
+
 def test_which_values_a_row_brings_does_not_depend_on_other_rows() -> None:
     """Rows that a join repeats are numbered, and a row that is gone moves the numbers of the others."""
     with _numbered() as opened:

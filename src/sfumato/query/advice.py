@@ -12,7 +12,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Mapping
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 from fractions import Fraction
 from functools import partial
 from typing import TYPE_CHECKING, Any
@@ -40,7 +40,7 @@ UNEVEN = 1.25
 as a group of light units loses nothing, and one of heavy units several times as much (bench/coverage.py)."""
 MOST_ROWS = 2**24
 """Noise of limits is no wider, whatever the profiles say: wider noise may be too wide to be drawn."""
-_CLEAR = 15.0  # how many standard deviations high a typical group is, of those that are shown by their numbers of units
+_PUT_BACK = 0.08  # of the numbers of units that choose groups
 SOME = 0.3  # of values cut from units: up to all of them may be brought by others, too
 _FARTHER = 8  # bins beyond the last clear one that a limit may stand in
 _MOST_PAIRS = 2**16
@@ -221,8 +221,12 @@ def _groups_limit(plan: Sql, aims: _Aims, histogram: Histogram, tail: Tail | Non
     numbers = sorted({min(round(histogram.longest(place)), _MOST_PAIRS) for place in places})
     root = plan.blur.kind == "gaussian"
     lengths = {math.sqrt(number) if root else float(number): number for number in numbers}
-    aim = replace(aims.of(VOTES), clear=_CLEAR if plan.front.selects else None)
-    keys = lengths[best(tail, list(lengths), aim)]
+    if plan.front.selects:  # wide noise hides groups, so limits are as narrow as what they cut can still be put back
+        most_cut = _PUT_BACK * tail.total()
+        sizes = ((length, tail.expected(length, aims.of(VOTES).noise(length), math.inf)[0]) for length in lengths)
+        keys = lengths[next((length for length, cut in sizes if cut <= most_cut), max(lengths))]
+    else:
+        keys = lengths[best(tail, list(lengths), aims.of(VOTES))]
     most = next((n for n in numbers if tail.units_above(math.sqrt(n) if root else n) < 0.5), numbers[-1])
     return Limits(keys=keys, most_keys=max(most, keys))
 
@@ -268,7 +272,7 @@ def _heavier(lengths: Histogram, masses: Histogram, groups: int) -> Floats:
         points.append((length, two.size_above(units) / length))
     (short_one, low), (long_one, high) = points
     growth = math.log(high / low) / math.log(long_one / short_one) if long_one > short_one and low > 0 else 0.0
-    quotient = high * (lengths.middles / long_one) ** min(max(growth, 0.0), 1.0)
+    quotient = high * (lengths.middles / long_one) ** min(max(growth, 0.0), 0.25)
     return np.asarray(np.clip(quotient, 1.0, math.sqrt(max(groups, 1))))
 
 

@@ -31,7 +31,7 @@ if TYPE_CHECKING:
 COUNTED = "rows that are counted"
 """Names what is cut from the rows that quantiles and histograms count."""
 _WIDEST = 2**35  # steps: wider noise takes longer to draw exactly
-_JOINT = 0.5  # where several sums share a weight, the curves of one say that much less of what it loses
+_JOINT = 0.3  # where several sums share a weight, the curves of one say that much less of what it loses
 
 
 @dataclass(frozen=True)

@@ -9,6 +9,7 @@ from . import ranks
 from .aggregates import VOTES
 from .finish import expected, expected_loss
 from .keys import blocks
+from .limits import Limits
 from .words import counts_for
 
 if TYPE_CHECKING:
@@ -24,13 +25,15 @@ def steps(plan: Sql) -> list[str]:
     lines += _groups(plan)
     if plan.advises:
         share = f"{100 * float(plan.advice):.3g} %"
-        lines.append(f"spend {share} of the budget on how much units hold, and choose the limits by it")
+        lines.append(f"spend {share} of the budget on how much units hold, and on what the limits chosen by it cut")
         lines.append(
             f"weigh every {unit} down to those limits, add up whole numbers exactly, and add {plan.blur.kind} noise"
         )
         return [*lines, *_statements(plan)]
-    design = plan.fixed
-    assert design is not None
+    design = plan.fixed or plan.design(plan.limits or Limits())
+    if plan.measures_cuts:
+        share = f"{100 * float(plan.advice):.3g} %"
+        lines.append(f"spend {share} of the budget on what the limits cut, and raise the numbers by it")
     if front.units:
         lines.append(f"weigh every {unit}, by 1 or less: {counts_for(plan, design.limits)}; no row is dropped")
     if plan.hints is not None:

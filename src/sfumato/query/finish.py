@@ -271,9 +271,10 @@ def _made_up(plan: Sql) -> dict[str, Any]:
 
 
 def expected(plan: Sql, alpha: float, limits: Limits | None = None) -> dict[str, float]:
-    """Half-widths that are known before anything runs: of outputs that are one measured number, by name; of a quantile
-    the number of rows by which its rank may be off."""
-    design = plan.design(limits) if limits is not None else plan.fixed
+    """Half-widths of noise that are known before anything runs: of outputs that are one measured number, by name; of a
+    quantile the number of rows by which its rank may be off."""
+    given = limits or plan.limits
+    design = plan.fixed if given is None else plan.design(given)
     if design is None:
         return {}
     found: dict[str, float] = {}

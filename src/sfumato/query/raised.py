@@ -93,7 +93,9 @@ def title(plan: Sql, name: str) -> str:
     if name == VOTES:
         return "numbers of units"
     measures = {each.name: each for each in plan.questions.measures}
-    return measures[name].title if name in measures else "different values" if name != COUNTED else name
+    if name in measures:
+        return measures[name].title.replace('"', "")
+    return "different values" if name != COUNTED else name
 
 
 def opened(figure: Figure, measure: Measure | None) -> Figure:

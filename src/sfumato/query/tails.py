@@ -25,9 +25,12 @@ _LIKELY = 1.5
 _BACK, _AHEAD = 4, 14  # bins that a curve is fitted to, around the last clear one
 _SLACK = 0.2  # of a count: no table follows a curve exactly
 _MODEL = 0.8  # of what is cut: how far off the curves may be
-_BOLD = (
-    0.25  # the power by which curves that hold more beyond a limit than its noise are trusted less in choosing limits
-)
+_BOLD, _TIMID = (
+    1.0,
+    0.25,
+)  # the power by which curves that hold more beyond a limit than its noise count less in choosing
+# it, with groups and without: a group shares the doubt with others, but its noise with nobody
+_UNLIKELY = 8.0
 _FALLS = np.log([0.25, 0.35, 0.45, 0.55, 0.65, 0.75, 0.85, 0.95, 1.1])
 _BENDS = np.array([0.0, -0.03, -0.1, -0.2, -0.4, -0.8, -2.0, -5.0])
 _SLOPES, _CURVES = (
@@ -92,11 +95,11 @@ class Tail:
             lost = np.maximum(1 - length / self.lengths, 0.0) * self.masses
         return np.asarray(self.curves @ np.minimum(lost, most))
 
-    def expected(self, length: float, noise: float, second: float) -> tuple[float, float]:
+    def expected(self, length: float, noise: float, second: float, power: float = _TIMID) -> tuple[float, float]:
         """What a limit cuts: the mean, and the standard deviation that a second measurement (of standard deviation
         `second`) is expected to leave."""
         cut, capped = self.cut(length), self.cut(length, self.cap(length))
-        weights = self._weights(self.fits - _BOLD * np.log1p(cut / noise))
+        weights = self._weights(self._plausible(cut) - power * np.log1p(cut / noise))
         mean, part = float(weights @ cut), float(weights @ capped)
         variance = float(weights @ (cut - mean) ** 2)
         both, own = float(weights @ ((cut - mean) * (capped - part))), float(weights @ (capped - part) ** 2)
@@ -107,9 +110,15 @@ class Tail:
         """What a limit cuts, given a second measurement: mean and standard deviation. `slack`: of what the curves say
         of it, where the limit is not on this very length."""
         says, cut = self.cut(length, self.cap(length)), self.cut(length)
-        weights = self._weights(self.fits - 0.5 * (capped - says) ** 2 / (second**2 + (slack * says) ** 2))
+        fits = self._plausible(cut) - 0.5 * (capped - says) ** 2 / (second**2 + (slack * says) ** 2)
+        weights = self._weights(fits)
         mean = float(weights @ cut)
         return mean, float(np.sqrt(weights @ (cut - mean) ** 2 + (max(_MODEL, slack) * mean) ** 2))
+
+    def _plausible(self, cut: Floats) -> Floats:
+        """Log-likelihoods of the curves; those that hold more beyond a limit than all that is seen are unlikely."""
+        seen = float((self.curves[0] * self.masses)[: self.last + 1].sum())
+        return np.asarray(self.fits - _UNLIKELY * (cut / max(seen, 1e-300)) ** 2)
 
     @staticmethod
     def _weights(fits: Floats) -> Floats:
@@ -147,22 +156,19 @@ class Aim:
     second  that of a second measurement of what is cut, by the most that counts of one unit
     share   of the total that a typical group holds, where there are groups
     spread  how unevenly groups lose: in standard deviations of a group's part, as a share of the mean
-    clear   a typical group is so many standard deviations of the noise high, where nothing is known of groups yet
     """
 
     noise: Callable[[float], float]
     second: Callable[[float], float]
     share: float = 1.0
     spread: float = 0.0
-    clear: float | None = None
 
     def width(self, tail: Tail, length: float) -> tuple[float, bool]:
         """How far off the answer of a typical group is, in standard deviations; and is most of that noise?"""
         noise = self.noise(length)
-        cut, doubt = tail.expected(length, noise, self.second(tail.cap(length)))
+        cut, doubt = tail.expected(length, noise, self.second(tail.cap(length)), _BOLD if self.spread else _TIMID)
         total = max(tail.total(), 1e-300)
-        share = self.share if self.clear is None else self.clear * noise / total
-        bias = share * float(np.hypot(doubt, self.spread * cut))
+        bias = self.share * float(np.hypot(doubt, self.spread * cut))
         width = float(np.hypot(noise, bias))
         return width, width <= (_NARROW if cut < _LITTLE * total else _WIDE) * noise
 

@@ -40,6 +40,8 @@ def least(fields: Mapping[str, Any], wanted: Any, size: Any, alpha: Fraction) ->
     laplace = not fields.get("delta")
     name = "epsilon" if laplace else "rho"
     plan = Sql(**{**fields, name: _START})
+    if plan.unclip:
+        raise ArgumentError("accuracy is about noise alone: give it without unclip, which measures what limits cut.")
     if plan.fixed is None:
         raise ArgumentError("accuracy needs limits: how wide the noise is depends on them. Give limits={'rows': 10}.")
     wanted = ranks.in_ranks(plan, wanted, size)

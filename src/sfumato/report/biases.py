@@ -1,7 +1,8 @@
 """What limits took from the numbers of an answer, as far as the answer itself knows.
 
-An answer to SQL may have a method `bias(name)`: None for a column that no limit touches, else for each row what limits
-took away, as (amount, low, high) or a plain number, and None where nobody knows. An answer without it says nothing.
+An answer to SQL may have a method `bias(name)`: None, or all 0, for a column that no limit touches, else for each row
+what limits took away, as (amount, low, high) or a plain number, and None where nobody knows. An answer without it says
+nothing.
 """
 
 from __future__ import annotations
@@ -24,7 +25,7 @@ def taken(answer: Any, name: str) -> list[Taken | None] | None:
     """Of every row of a column, None where nobody knows; None of a column that no limit touches."""
     ask = getattr(answer, "bias", None)
     known = ask(name) if callable(ask) else None
-    return None if known is None else [_of(each) for each in known]
+    return None if known is None or all(each == 0 for each in known) else [_of(each) for each in known]
 
 
 def _of(value: Any) -> Taken | None:

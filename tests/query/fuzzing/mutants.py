@@ -12,7 +12,7 @@ from unittest import mock
 
 from sqlglot import exp
 
-from sfumato.query import bounding, plan, running
+from sfumato.query import bounding, cuts, plan, running
 from sfumato.query.bounding import Sums
 from sfumato.query.expressions import trees
 from sfumato.query.measures import LARGEST_SUM, Coordinate
@@ -149,7 +149,10 @@ def advice_for_free() -> Any:
 
 def everybody_votes() -> Any:
     """Units with more groups than may have a say have one all the same."""
-    honest = Sums._vote
-    return mock.patch.object(
-        Sums, "_vote", lambda self, votes, full: honest(self, replace(votes, most_keys=None), full)
-    )
+    honest = bounding.vote
+    return mock.patch.object(bounding, "vote", lambda votes, blur: honest(replace(votes, most_keys=None), blur))
+
+
+def no_caps() -> Any:
+    """What is cut from one unit counts in full, in totals whose noise is for a part of it."""
+    return mock.patch.object(cuts, "_most", lambda cap, fine, step: 2**62)

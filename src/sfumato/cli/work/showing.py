@@ -53,9 +53,9 @@ class Step:
 STEPS = (
     Step("A made-up hospital as a project: tables, sfumato.yaml, a ledger.", ("init", ".", "--example")),
     Step("What is there, whom it hides, what may be spent. No data is read.", ("describe",)),
-    Step("What would this cost, and how exact would it be? Free.", ("quote", QUERY)),
-    Step("Ask it: it is paid for, then the data is read, and noise is added.", ("query", QUERY)),
-    Step("The same again is free, and the same: nobody can average the noise away.", ("query", QUERY)),
+    Step("What would this cost, and how exact would it be? Free.", ("quote", QUERY, "--unclip")),
+    Step("Ask it: it is paid for, then the data is read, and noise is added.", ("query", QUERY, "--unclip")),
+    Step("The same again is free, and the same: nobody can average the noise away.", ("query", QUERY, "--unclip")),
     Step(
         "A dearer one. The budget is short, so it is refused before it runs.",
         ("query", DEAR, "--epsilon", "2"),
@@ -154,7 +154,7 @@ def _truth(folder: Path) -> list[TruthPart]:
     true = dict(zip(wards.tolist(), counts.tolist(), strict=True))
     project = open_project(folder)
     with project.ledger() as ledger:
-        answer = project.curator(ledger).release(project.plan(QUERY)).value  # asked before, so free
+        answer = project.curator(ledger).release(project.plan(QUERY, unclip=True)).value  # asked before, so free
     found = zip(answer["ward"], answer["n"], answer.half_width("n"), strict=True)
     return [TruthPart(ward=ward, answer=n, error=error, truth=true[ward]) for ward, n, error in found]
 
@@ -164,7 +164,8 @@ def _show_truth(console: Console, truth: list[TruthPart]) -> None:
     say(console, "These people are made up, so for once the truth may stand beside the answer:", style="italic")
     rows = [(each.ward, f"{each.answer:,.0f} ± {each.error:,.0f}", f"{each.truth:,.0f}") for each in truth]
     columns(console, ("ward", "n", "truth"), rows, (1, 2))
-    say(console, "± covers the noise. Visits of busy patients weigh less, which lowers n a little.", style="dim")
+    about = "± covers the noise, and what is not known of the visits that limits cut (--unclip measures those)."
+    say(console, about, style="dim")
 
 
 def _check(folder: Path) -> None:

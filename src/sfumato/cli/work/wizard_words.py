@@ -106,11 +106,12 @@ RELEASE_MORE = """\
 What is left of the budget after a release is for the next ones. By default a fifth of it, so five queries, or more: \
 Gaussian releases add up to less than their sum."""
 
-LIMITS_WHY = "A number; or adviser: each query measures it, for a tenth of its price."
+LIMITS_WHY = "A number; or adviser: each query measures it, and what it cuts, for 15 % of its price."
 LIMITS_MORE = """\
 Somebody with a thousand rows must not move an answer by a thousand. Whoever has more rows than this is weighted \
 down as a whole. Fewer rows: less noise, but heavy users count for less. If you know what is usual (three or four \
-visits, say), give a number a little above it: then the error is known before you pay."""
+visits, say), give a number a little above it: then the noise is known before you pay, but not what the \
+limit cuts, and answers say at least how much there is."""
 
 PRINCIPAL_WHY = "The ledger writes down who asked for every release."
 PRINCIPAL_MORE = "In a file it is a claim; with a ledger in PostgreSQL it is the role that is logged in."
