@@ -35,11 +35,23 @@ _TEXT, _HASH = "_record_text", "_record_hash"  # what a kept record remembers of
 _quoted = json.encoder.encode_basestring_ascii
 
 
-class _Form(NamedTuple):
-    """How a record is written: its fields in the order of their names, each after the text that comes before it."""
+class _Part(NamedTuple):
+    """A field in the text of a record: its name, and is it live?"""
 
-    parts: tuple[tuple[str, str, bool], ...]
-    end: str
+    start: str
+    name: str
+    live: bool
+
+
+class _Form(NamedTuple):
+    """How a record is written: its fields in the order of their names, which are those before "is", and those after.
+
+    Commas stand on the side of "is", which is always written: so any field can be left out.
+    """
+
+    before: tuple[_Part, ...]
+    kind: str
+    after: tuple[_Part, ...]
     kept: bool
     later: Mapping[str, Any]
 
@@ -90,20 +102,12 @@ def _form(cls: type, kept: bool) -> _Form | None:
     """None for what only `encode` can write: what counts as a number, text or mapping, and fields that come and go."""
     if issubclass(cls, _PLAIN) or not all(f.init for f in fields(cls) if f.metadata.get("live")):
         return None
-    live = {f.name: bool(f.metadata.get("live")) for f in fields(cls)}
-    names = sorted(["is", *(f.name for f in fields(cls) if f.init and not f.metadata.get("shown"))])
-    parts, before = [], "{"
-    for name in names:
-        before += f"{_quoted(name)}:"
-        if name == "is":
-            before += f"{_quoted(cls.kind)},"  # type: ignore[attr-defined]
-        else:
-            parts.append((before, name, live[name]))
-            before = ","
+    written = sorted((f for f in fields(cls) if f.init and not f.metadata.get("shown")), key=lambda f: f.name)
+    parts = [_Part(f"{_quoted(f.name)}:", f.name, bool(f.metadata.get("live"))) for f in written]
+    before = tuple(part for part in parts if part.name < "is")
+    after = tuple(part._replace(start=f",{part.start}") for part in parts if part.name > "is")
     later = {f.name: f.default for f in fields(cls) if f.metadata.get("later")}
-    if any(start != f",{_quoted(name)}:" for start, name, _ in parts if name in later):
-        return None  # what is left out would take the record's own name, or the opening brace, along
-    return _Form(tuple(parts), before.rstrip(",") + "}", kept, later)
+    return _Form(before, f'"is":{_quoted(cls.kind)}', after, kept, later)  # type: ignore[attr-defined]
 
 
 def _remembered(hash_of: Callable[[Any], int]) -> Callable[[Any], int]:
@@ -351,10 +355,14 @@ def _record_text(value: Any) -> str:
     form = _FORMS[type(value)]
     if form.kept and (known := value.__dict__.get(_TEXT)) is not None:
         return str(known)
-    parts: Any = form.parts
-    if form.later:
-        parts = [part for part in parts if part[1] not in form.later or getattr(value, part[1]) != form.later[part[1]]]
-    text = "".join([start + _field_text(getattr(value, name), live) for start, name, live in parts]) + form.end
+    before, after, later = form.before, form.after, form.later
+    if later:
+        left_out = {name for name, default in later.items() if getattr(value, name) == default}
+        before = tuple([part for part in before if part.name not in left_out])
+        after = tuple([part for part in after if part.name not in left_out])
+    first = "".join([f"{start}{_field_text(getattr(value, name), live)}," for start, name, live in before])
+    last = "".join([start + _field_text(getattr(value, name), live) for start, name, live in after])
+    text = f"{{{first}{form.kind}{last}}}"
     if form.kept:
         object.__setattr__(value, _TEXT, text)
     return text

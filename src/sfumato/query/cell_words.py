@@ -23,10 +23,7 @@ if TYPE_CHECKING:
     from .plan import Sql
     from .released.answer import Answer
 
-_NOTE = (
-    "cells that cannot be read count as missing: `sfumato describe --check`, or sf.unreadable, tells about how many, "
-    "for a small price"
-)
+_NOTE = "cells that cannot be read count as missing: `sfumato describe --check` tells about how many, for a small price"
 HELP = (
     "where many cells cannot be read, correct the column, or how its file is read (trim, decimal, thousands, dates and "
     "null of its source), and name the version of the data anew"
@@ -84,13 +81,13 @@ def findings(table: Table, unit: Unit, source: Source, answer: Answer, alpha: fl
     """The columns of a check, one by one, from the released answer alone."""
     names = checkable(table, unit)
     rows = all_rows(names)
-    total, spread = float(answer[rows][0]), float(answer.half_width(rows, alpha / 2)[0])
+    total, spread = float(answer[rows][0]), float(answer.noise_width(rows, alpha / 2)[0])
     found = []
     for name in names:
-        cells, error = float(answer[name][0]), float(answer.half_width(name, alpha)[0])
-        wide = float(answer.half_width(name, alpha / 2)[0])  # both bars hold at once, so the ratio does
+        cells, error = float(answer[name][0]), float(answer.noise_width(name, alpha)[0])
+        wide = float(answer.noise_width(name, alpha / 2)[0])  # both bars hold at once, so the ratio does
         ends = _part(cells - wide, total + spread), _part(cells, total), _part(cells + wide, total - spread)
-        seen = cells > float(answer.half_width(name, alpha / len(names))[0])  # one false alarm among all, at most
+        seen = cells > float(answer.noise_width(name, alpha / len(names))[0])  # one false alarm among all, at most
         helps = tuple(hints(table.columns[name], name, source)) if seen else ()
         found.append(Finding(name, cells, error, ends[1], ends[0], ends[2], seen, helps))
     return found

@@ -25,7 +25,7 @@ def taken(answer: Any, name: str) -> list[Taken | None] | None:
     """Of every row of a column, None where nobody knows; None of a column that no limit touches."""
     ask = getattr(answer, "bias", None)
     known = ask(name) if callable(ask) else None
-    return None if known is None or all(each == 0 for each in known) else [_of(each) for each in known]
+    return None if known is None or all(each == 0 for each in known or [1]) else [_of(each) for each in known]
 
 
 def _of(value: Any) -> Taken | None:

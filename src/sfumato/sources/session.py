@@ -186,7 +186,7 @@ class Session:
     def run(self, tree: sqlglot.exp.Query) -> Any:
         """Run one SELECT over the session's tables. Whatever goes wrong while it runs is a DataError: the engine's own
         words may hold cells. A statement that does not fit the tables' types is refused before it runs."""
-        text = checked(tree, [*self.tables, *map(with_flags, self.tables)], self.dialect)
+        text = self._checked(tree)
         with self._lock:
             self._flag(tree)
             bound = self._bound(text)
@@ -194,9 +194,13 @@ class Session:
 
     def bind(self, tree: sqlglot.exp.Query) -> None:
         """Refuse a statement that does not fit the tables' names and types; it is not run."""
-        text = checked(tree, self.tables, self.dialect)
+        text = self._checked(tree)
         with self._lock:
+            self._flag(tree)
             self._bound(text)
+
+    def _checked(self, tree: sqlglot.exp.Query) -> str:
+        return checked(tree, [*self.tables, *map(with_flags, self.tables)], self.dialect)
 
     def _read_to_the_end(self, text: str, bound: Any) -> Any:
         """Where the engine fails on a cell of a Parquet file, the files are written anew without such cells, once; what
