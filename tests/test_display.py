@@ -313,7 +313,7 @@ def test_queries_in_a_sequence_show_their_tables() -> None:
     released, _ = queried()
     page, text = shown(released), str(released)
     assert page.words.count("hidden by noise") <= 2 and len(page.all("table")) == 2
-    assert "first:\nward" in text and "second:\n" in text and text.count("± at 95 %") == 3
+    assert "first:\nward" in text and "second:\n" in text and text.count("at least, at 95 %") == 2 and text.count("± at 95 %") == 1
     assert len(page.all("svg")) == 3
 
 
@@ -338,7 +338,14 @@ def test_a_statement_has_a_bar_for_each_gauge() -> None:
     curator.release(by_ward(1.0))
     told = ledger.statement(EVIL)
     page = shown(told)
-    assert len(page.all("svg")) == len(told.standing) + 1, "and one for the delta of the releases themselves"
+    html = told._repr_html_()
+    above, _, gauges = html.partition("<details>")
+    gauges, _, below = gauges.partition("</details>")
+    assert len(told.standing) > 1 and told.failures_delta is not None and told.balance is not None
+    assert above.count("<svg") == 1 and str(told.balance) in page.words, "the one number, with its bar"
+    assert gauges.count("<svg") == len(told.standing) + 1, "and one for the delta of the releases themselves"
+    assert all(each.currency in gauges for each in told.standing) and "delta of the releases themselves" in gauges
+    assert len(page.all("svg")) == html.count("<svg") and "<svg" not in below
     assert "25 % spent, 75 % left" in page.words and told.guarantee.split("\n")[0][:60] in page.words
 
 
@@ -381,9 +388,20 @@ def test_how_much_of_an_account_is_used() -> None:
     ledger.open_account("folder", None, reason="a folder")
     assert ledger.used("d") == 0 and ledger.used("folder") is None and ledger.used("folder", laplace(1)) is None
     assert ledger.used("d", laplace(1)) == pytest.approx(0.25) and ledger.used("d", laplace(4.5)) == math.inf
-    many = m.Gaussian(query=bounds.count(Unit()), epsilon=1, delta=4e-7)
+    many = m.Gaussian(query=bounds.count(Unit()), epsilon=1, delta=4e-8)
+    for _ in range(2):
+        ledger.spend((), many, data="d@1", grade="exact", note="")
+    told = ledger.statement("d")
+    gone = {each.currency: each.used for each in told.standing}
+    assert gone["epsilon"] == pytest.approx(0.8) and ledger.used("d") == told.balance.used
+    assert ledger.used("d") < 0.4, "most of the delta for plans is gone, but Gaussian releases go on without it"
+    expected = ledger.used("d", many)
     ledger.spend((), many, data="d@1", grade="exact", note="")
-    assert ledger.used("d") < 0.2, "most of the delta for plans is gone, but Gaussian releases go on without it"
+    assert ledger.statement("d").closed == ("epsilon",) and ledger.used("d") == expected < 0.5
+
+    ledger = MemoryLedger({"d": Budget(epsilon=4, delta=1e-6, shares={"plans": 1})})
+    ledger.spend((), m.Gaussian(query=bounds.count(Unit()), epsilon=1, delta=4e-7), data="d@1", grade="exact", note="")
+    assert ledger.used("d") == pytest.approx(0.4), "nothing goes on without the delta for plans"
 
 
 # every kind of plan
@@ -462,10 +480,10 @@ def test_the_release_of_a_query_is_its_table() -> None:
     assert all(each.error is not None and each.error > 0 for each in released.figures())
     assert released.to_pandas()["name"].tolist() == [each.name for each in released.figures()]
     alone = curator.rehearse(released.plan.parts["first"])
-    assert list(alone.to_pandas().columns) == ["ward", "n", "n_std", "n_low", "n_high"]
+    assert list(alone.to_pandas().columns) == ["ward", "n", "n_std", "n_low", "n_high", "n_bias"]
     assert alone.to_polars().columns == alone.to_arrow().column_names == list(alone.to_pandas().columns)
     assert [row[0] for row in alone.rows()] == ["a / n", "b / n"]
-    assert (alone.to_csv() or "").startswith("ward,n,n_std,n_low,n_high\n")
+    assert (alone.to_csv() or "").startswith("ward,n,n_std,n_low,n_high,n_bias\n")
 
 
 @pytest.mark.parametrize(

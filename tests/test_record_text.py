@@ -78,8 +78,10 @@ def records() -> Iterator[Any]:
 
 BUDGETS = (
     Budget(epsilon=1),
+    Budget(epsilon=1, delta=1e-6),
     Budget(rho=0.5),
     Budget(epsilon=1, delta=1e-6, shares={"plans": 0.5, "adaptive": 0.25, "concentrated": 0.125, "renyi:7.5": 0.125}),
+    Budget(epsilon=1, delta=1e-6, shares={"plans": 0.5, "gaussian": 0.5}),
     HalvesBudget(epsilon=1, delta=1e-6),
 )
 
@@ -131,6 +133,25 @@ class Derived:
     size: int = 1
 
 
+@record.record("text-later/1", kept=True)
+@dataclass(frozen=True)
+class Later:
+    """Fields that came later, first and last of all, with others between them and "is"."""
+
+    ante: Any = field(default=1, metadata=record.LATER)
+    body: Any = 2
+    ir: Any = field(default=3, metadata=record.LATER)
+    isa: Any = field(default=4, metadata=record.LATER)
+    size: Any = 5
+    zebra: Any = field(default=6, metadata=record.LATER)
+
+
+@record.record("text-latest/1")
+@dataclass(frozen=True)
+class Latest:
+    ante: Any = field(default=1, metadata=record.LATER)
+
+
 @record.record("text-mapping/1")
 @dataclass(frozen=True)
 class Settings(Mapping[str, int]):
@@ -177,7 +198,8 @@ ODD: tuple[Any, ...] = (
     *(np.float64(0.1), np.float32(0.1), np.int8(-3), np.bool_(True), np.str_("é"), (np.float64(2), np.uint64(2**63))),
     *(np.arange(3), np.array(["é", "b"]), np.zeros((0, 2)), (np.array(True), {"a": np.array([1.5])})),
     *(Nothing(), (Nothing(), Nothing()), Names(), Names(größe=Names(ante=())), Kind(), Kind(body), (Kind(body),)),
-    *(Derived(), Derived(2), Settings(), (Settings(3),)),
+    *(Derived(), Derived(2), Settings(), (Settings(3),), Latest(), Latest(()), (Latest(2),)),
+    *(Later(), Later(ante=0), Later(ir=0), Later(isa=0), Later(zebra=0), Later(0, 0, 0, 0, 0, 0), Later(zebra=Later())),
 )
 
 
@@ -198,7 +220,7 @@ def test_every_kind_of_record_is_written_as_it_is_defined_the_first_time_and_the
 
 def test_all_that_is_registered_and_the_package_s_own_is_written_fast() -> None:
     ours = [cls for cls in record.kinds(object).values() if cls.__module__.startswith("sfumato.")]
-    assert ours and all(cls in record._FORMS for cls in ours)
+    assert ours and all(cls in record._FORMS for cls in (*ours, Later, Latest))
 
 
 plain = st.one_of(
@@ -208,7 +230,7 @@ plain = st.one_of(
     st.fractions(),
     st.floats(allow_nan=False, allow_infinity=False),
     st.text(st.characters(exclude_categories=())),
-    st.sampled_from([LAPLACE, APPROXIMATE, Unit(), BUDGETS[2], Nothing(), Number.ONE, Colour.RED, np.float32(0.5)]),
+    st.sampled_from([LAPLACE, APPROXIMATE, Unit(), BUDGETS[3], Nothing(), Number.ONE, Colour.RED, np.float32(0.5)]),
 )
 keys = st.one_of(st.text(max_size=3), st.integers(), st.fractions(), st.tuples(st.booleans(), st.text(max_size=2)))
 nested = st.recursive(
@@ -219,6 +241,7 @@ nested = st.recursive(
         st.dictionaries(keys, inner, max_size=3),
         st.dictionaries(keys, inner, max_size=3).map(MappingProxyType),
         st.builds(Names, zebra=inner, größe=inner, ir=inner),
+        st.builds(Later, ante=inner, ir=inner, zebra=inner),
         st.builds(Pair, inner, inner),
     ),
     max_leaves=12,

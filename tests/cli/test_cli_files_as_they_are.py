@@ -144,7 +144,7 @@ def test_the_ten_minutes_on_a_semicolon_file(tmp_path: Path, sales: float) -> No
     ran = begun(
         tmp_path, "--source", "sales.csv", "--unit", "customer", "--decimal", ",", "--thousands", ".",
         "--dates", "31.12.2026", "--column", "price=real:0:3000", "--column", "day=date:2026-01-01:2026-12-31",
-        "--column", "town=category:Bern,Genf", "--rows", "6", "--epsilon", "3",
+        "--column", "town=category:Bern,Genf", "--epsilon", "3",
     )  # fmt: skip
     assert "--decimal" not in ran.out
     (row,) = asked(tmp_path, "query", SALES, "--epsilon", "1")["rows"]

@@ -105,7 +105,7 @@ def test_from_the_first_question_to_an_answer(place: Path, columns: int) -> None
     assert column["cost"].upper == 500 and column["age"].upper == 120
     assert project.limits is not None and project.limits.rows == 10 and float(project.budget.epsilon) == 2
     ran = sfumato("query", "SELECT ward, COUNT(*) AS n FROM visits GROUP BY ward", at=place)
-    assert ran.code == 0 and "± at 95 %" in ran.out
+    assert ran.code == 0 and "at least, at 95 %" in ran.out
     with project.ledger(read_only=True) as ledger:
         assert ledger.verify().ok
         (paid,) = ledger.releases()

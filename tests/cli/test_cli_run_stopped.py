@@ -120,7 +120,7 @@ def test_a_release_that_fails_is_told_and_the_others_go_on(tmp_path: Path) -> No
 
 def test_a_lock_in_the_middle_leaves_the_rest_paid(tmp_path: Path) -> None:
     folder = make_project(tmp_path)
-    query = "{{name: n{0}, sql: SELECT SUM(cost) AS s{0} FROM visits, epsilon: 0.01, delta: 1e-9}}"
+    query = "{{name: n{0}, sql: SELECT SUM(cost) AS s FROM visits WHERE cost > {0}, epsilon: 0.01, delta: 1e-9}}"
     more = [f"  - {query.format(k)}" for k in range(5)]
     (folder / "plan.yaml").write_text("\n".join(["sfumato-plan: 1", "releases:", *more, ""]), encoding="utf-8")
     with broken_data():

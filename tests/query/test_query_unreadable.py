@@ -148,7 +148,7 @@ def test_it_is_paid_for_and_rehearsed(tmp_path: Path) -> None:
     answer = curator.release(made).value
     bar = answer.half_width("ward", 1e-9)[0]
     assert abs(answer["ward"][0] - 2000) < bar and abs(answer["cost"][0]) < bar and abs(answer["rows"][0] - 2000) < bar
-    assert "0.5 of 1 epsilon left" in str(ledger.left("visits"))
+    assert "0.5 of 1 epsilon spent" in str(ledger.left("visits"))
     found = {each.column: each for each in findings(VISITS, PATIENT, Csv(tmp_path / "visits.csv"), answer)}
     assert found["ward"].seen and found["ward"].hints[0].startswith("trim: true") and found["ward"].high == 1
     assert not found["cost"].seen and found["cost"].hints == () and found["cost"].low == 0
