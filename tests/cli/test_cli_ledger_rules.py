@@ -170,7 +170,9 @@ def test_an_account_that_is_not_there_is_told_beside_those_that_are(words: tuple
 def test_a_budget_that_is_short_is_raised_by_the_command_that_the_refusal_names(tmp_path: Path) -> None:
     here = make_project(tmp_path)
     refused = did("query", COUNT, "--epsilon", "2.5", at=here, code=5)
-    typed = re.search(r"raise the limit: sfumato (ledger limit hospital --epsilon 4 --delta 2e-06 --reason) WHY", refused)
+    typed = re.search(
+        r"raise the limit: sfumato (ledger limit hospital --epsilon 4 --delta 2e-06 --reason) WHY", refused
+    )
     assert typed is not None, refused
     did(*typed[1].split(), "more is needed", at=here)
     did("query", COUNT, "--epsilon", "2.5", at=here)

@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 import contextlib
+import signal
 import threading
 import weakref
-from collections.abc import Collection, Mapping, Sequence
+from collections.abc import Collection, Iterator, Mapping, Sequence
 from dataclasses import replace
 from functools import partial
 from pathlib import Path
@@ -230,6 +231,10 @@ class Session:
         raise failure  # outside the handlers, so that the engine's error is not its context
 
     def _timed(self, bound: Any) -> Any:
+        with _heard(self._engine):
+            return self._in_time(bound)
+
+    def _in_time(self, bound: Any) -> Any:
         if self._seconds is None:
             return _fetched(bound)
         clock = threading.Timer(self._seconds, self._engine.interrupt)
@@ -264,6 +269,27 @@ class Held(NamedTuple):
 
 def _held(name: str, type_: str) -> Held:
     return Held(name, type_, there(quoted(name), type_))
+
+
+@contextlib.contextmanager
+def _heard(engine: Any) -> Iterator[None]:
+    """Ctrl-C reaches the engine's own threads, too: by itself it only stops the thread that waits for them, which then
+    waits on until they are through."""
+    before = signal.getsignal(signal.SIGINT)
+    if threading.current_thread() is not threading.main_thread() or not callable(before):
+        yield
+        return
+
+    def stop(number: int, frame: Any) -> None:
+        engine.interrupt()
+        before(number, frame)
+
+    signal.signal(signal.SIGINT, stop)
+    try:
+        yield
+    finally:
+        if signal.getsignal(signal.SIGINT) is stop:  # who was called may have put another in its place
+            signal.signal(signal.SIGINT, before)
 
 
 def _fetched(bound: Any) -> Any:
