@@ -77,6 +77,8 @@ bench: $(READY) bench-setup  ## the benchmarks, side by side with the peers
 	$(BIN)/python -m bench.holdout
 	$(BIN)/python -m bench.ledger
 	$(BIN)/python -m bench.query
+	$(BIN)/python -m bench.coverage
+	$(BIN)/python -m bench.budget
 	$(BIN)/python -m bench.learn
 	$(BIN)/python -m bench.audit
 	$(BIN)/python -m bench.audit_power

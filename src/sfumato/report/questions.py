@@ -15,7 +15,8 @@ _STATEMENT = re.compile(r"(.*: )?run, for .*:\n")  # what an engine was asked, w
 
 
 def question(row: Released, hide: Redaction) -> dict[str, Any]:
-    """The query in the form that is paid for once (None of a plan that is none), the steps, and the statements of the engine."""
+    """The query in the form that is paid for once (None of a plan that is none), the steps, and what the engine was
+    asked."""
     text = str((row.parameters or {}).get("text"))
     told = row.words or ()
     statements = [step for step in told if _STATEMENT.match(step)]
