@@ -40,7 +40,7 @@ UNEVEN = 1.25
 as a group of light units loses nothing, and one of heavy units several times as much (bench/coverage.py)."""
 MOST_ROWS = 2**24
 """Noise of limits is no wider, whatever the profiles say: wider noise may be too wide to be drawn."""
-_PUT_BACK = 0.08  # of the numbers of units that choose groups
+_PUT_BACK = 0.05  # of the numbers of units that choose groups
 SOME = 0.3  # of values cut from units: up to all of them may be brought by others, too
 _FARTHER = 8  # bins beyond the last clear one that a limit may stand in
 _MOST_PAIRS = 2**16
