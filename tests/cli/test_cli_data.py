@@ -139,7 +139,7 @@ def test_the_answer_is_right_within_its_noise(folder: Path) -> None:
 def test_the_screen_shows_error_bars_price_receipt_and_budget(folder: Path) -> None:
     ran = sfumato("query", BY_WARD, at=folder)
     for words in (
-        "ward", "east", " ± ", "± at 95 %", "- each patient counts for at most 8 rows", "hides",
+        "ward", "east", " ≥ ", " noise ± ", "at least, at 95 %", "- each patient counts for at most 8 rows", "hides",
         "epsilon = 0.5 at delta = 1e-07", "of the ledger, hash ",
         "0.5 of 2 epsilon spent at delta 1e-06; it was 0; room for about ",
     ):  # fmt: skip

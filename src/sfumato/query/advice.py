@@ -35,7 +35,7 @@ if TYPE_CHECKING:
 
 ADVICE = Fraction(3, 20)
 """The adviser's share of the budget."""
-UNEVEN = 1.25
+UNEVEN = 1.5
 """How unevenly groups lose, in standard deviations of a group's part, as a share of the mean: of the order of the mean,
 as a group of light units loses nothing, and one of heavy units several times as much (bench/coverage.py)."""
 MOST_ROWS = 2**24

@@ -24,7 +24,7 @@ _CLEAR = 4.0  # standard deviations: noise alone makes one bin in 30,000 as high
 _LIKELY = 1.5
 _BACK, _AHEAD = 4, 14  # bins that a curve is fitted to, around the last clear one
 _SLACK = 0.2  # of a count: no table follows a curve exactly
-_MODEL = 0.8  # of what is cut: how far off the curves may be
+_MODEL = 1.0  # of what is cut: how far off the curves may be
 _BOLD, _TIMID = (
     1.0,
     0.25,
