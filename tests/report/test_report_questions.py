@@ -12,11 +12,11 @@ import sfumato as sf
 from sfumato import Budget, Curator, MemoryLedger, Unit
 from sfumato.ledger import About
 from sfumato.ledger.ledger import Ledger
-from sfumato.ledger.reading.plans import noises, post_processing
 from sfumato.ledger.stores.memory import MemoryStore
 from sfumato.query.released.answer import Answer
 from sfumato.record import canonical
 from sfumato.report import account_report, biases, listing, release_report
+from sfumato.report.accounts.plans import noises, post_processing
 from sfumato.report.answers import tables
 from tests.helpers import BY_PATIENT
 from tests.report.reading import document, page

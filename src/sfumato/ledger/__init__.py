@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any
 from .memory import MemoryLedger
 
 if TYPE_CHECKING:
+    from ..report.accounts import About
     from .ledger import Ledger
     from .opening import open_ledger
     from .policy.approvals import Act
@@ -16,10 +17,9 @@ if TYPE_CHECKING:
     from .proof.anchor import FileAnchor
     from .proof.keys import Key
     from .proof.verify import verify
-    from .reading import About
 
 _HOMES = {
-    "About": "reading",
+    "About": ".report.accounts",
     "Act": "policy.approvals",
     "FileAnchor": "proof.anchor",
     "Key": "proof.keys",

@@ -13,21 +13,33 @@ from collections.abc import Collection, Iterable, Iterator
 from dataclasses import dataclass
 from fractions import Fraction
 from pathlib import Path
-from typing import Any, Self
+from typing import TYPE_CHECKING, Any, Self
 
 from .. import display
 from ..accounting.balance import Balance
 from ..errors import BudgetError, LedgerError, UnsupportedEventError
 from ..events import Event
 from ..plan import Gauge, Plan, Receipt
-from . import reading
+from .balances import balance_of, balances
 from .governing import Governing
 from .proof.verify import Report, verify
-from .reading import About, Checklist, Declared, Entry, Evidence, Exported, Forecast, Released, Statement, page
-from .reading.balances import balance_of, balances
 from .spending import Spending
 from .stores.base import Account
 from .tree import above, found
+
+if TYPE_CHECKING:
+    from ..report.accounts import (
+        About,
+        Checklist,
+        Declared,
+        Entry,
+        Evidence,
+        Exported,
+        Forecast,
+        Overview,
+        Released,
+        Statement,
+    )
 
 
 class Ledger(Spending, Governing):
@@ -114,63 +126,91 @@ class Ledger(Spending, Governing):
         return Room(self, account)
 
     def statement(self, account: str, **how: Any) -> Statement:
-        """Where an account stands: its limit, which is the guarantee, and what was spent. See `reading.statement`."""
-        return reading.statement(self._store, account, **how)
+        """Where an account stands: its limit, which is the guarantee, and what was spent. See
+        `report.accounts.statement`."""
+        from ..report import accounts
+
+        return accounts.statement(self._store, account, **how)
 
     def balances(self, accounts: Collection[str] | None = None) -> dict[str, Balance | None]:
         """Where accounts stand, those named or all, and how many more fit of the kind that each was last charged for.
-        See `reading.balances`."""
+        See `ledger.balances`."""
         return balances(self._store, accounts)
 
-    def overview(self) -> reading.Overview:
-        """All accounts, each below the one that it belongs to, and what is spent of them. See `reading.overview`."""
-        return reading.overview(self._store)
+    def overview(self) -> Overview:
+        """All accounts, each below the one that it belongs to, and what is spent of them. See
+        `report.accounts.overview`."""
+        from ..report import accounts
+
+        return accounts.overview(self._store)
 
     def forecast(self, account: str, **how: Any) -> Forecast:
-        """How much more fits, and until when at this rate. See `reading.forecast`."""
-        return reading.forecast(self._store, account, **how)
+        """How much more fits, and until when at this rate. See `report.accounts.forecast`."""
+        from ..report import accounts
+
+        return accounts.forecast(self._store, account, **how)
 
     def history(self, **which: Any) -> Iterator[Entry]:
-        """The entries, oldest first. See `reading.history`."""
-        return reading.history(self._store, **which)
+        """The entries, oldest first. See `report.accounts.history`."""
+        from ..report import accounts
+
+        return accounts.history(self._store, **which)
 
     def releases(self, **which: Any) -> Iterator[Released]:
-        """One row per release, with everything that its entries tell. See `reading.releases`."""
-        return reading.releases(self._store, **which)
+        """One row per release, with everything that its entries tell. See `report.accounts.releases`."""
+        from ..report import accounts
+
+        return accounts.releases(self._store, **which)
 
     def export(self, path: str | Path, **how: Any) -> Exported:
-        """Write releases or entries as NDJSON, CSV or Parquet, by the file's ending. See `reading.export`."""
-        return reading.export(self._store, path, **how)
+        """Write releases or entries as NDJSON, CSV or Parquet, by the file's ending. See `report.accounts.export`."""
+        from ..report import accounts
+
+        return accounts.export(self._store, path, **how)
 
     def checklist(self, account: str, about: About | None = None, **how: Any) -> Checklist:
-        """The NIST SP 800-226 checklist of an account. See `reading.checklist`."""
-        return reading.checklist(self._store, account, about, **how)
+        """The NIST SP 800-226 checklist of an account. See `report.accounts.checklist`."""
+        from ..report import accounts
+
+        return accounts.checklist(self._store, account, about, **how)
 
     def registry(self, account: str, about: About | None = None, **how: Any) -> str:
-        """The entry of an account for the registry of deployments, as YAML. See `reading.registry`."""
-        return reading.registry(self._store, account, about, **how)
+        """The entry of an account for the registry of deployments, as YAML. See `report.accounts.registry`."""
+        from ..report import accounts
+
+        return accounts.registry(self._store, account, about, **how)
 
     def declared(self, **which: Any) -> Iterator[Declared]:
-        """What left the data without differential privacy. See `reading.declared`."""
-        return reading.declared(self._store, **which)
+        """What left the data without differential privacy. See `report.accounts.declared`."""
+        from ..report import accounts
+
+        return accounts.declared(self._store, **which)
 
     def entry(self, receipt: str) -> Entry | None:
-        """The entry that a receipt was paid with, by its id. See `reading.paid`."""
-        return reading.paid(self._store, receipt)
+        """The entry that a receipt was paid with, by its id. See `report.accounts.paid`."""
+        from ..report import accounts
+
+        return accounts.paid(self._store, receipt)
 
     def evidence(self, receipt: str) -> Evidence | None:
-        """The stored answer of a receipt, and the checkpoint that covers it. See `reading.evidence`."""
-        return reading.evidence(self._store, receipt)
+        """The stored answer of a receipt, and the checkpoint that covers it. See `report.accounts.evidence`."""
+        from ..report import accounts
+
+        return accounts.evidence(self._store, receipt)
 
     def stored_answers(self, receipts: Iterable[str]) -> dict[str, bytes]:
-        """What was released under these receipts, where the ledger stores it. See `reading.stored_answers`."""
-        return reading.stored_answers(self._store, receipts)
+        """What was released under these receipts, where the ledger stores it. See `report.accounts.stored_answers`."""
+        from ..report import accounts
+
+        return accounts.stored_answers(self._store, receipts)
 
     def verify(self, **how: Any) -> Report:
         """Is the ledger what was written? See `verify.verify`."""
         return verify(self._store, **how)
 
     def _repr_html_(self) -> str:
+        from ..report.accounts import page
+
         try:
             return page.ledger(self._store)
         except LedgerError as problem:  # closed, or not to be read: a notebook shows the words, not a traceback

@@ -16,7 +16,7 @@ from ..units import Unit
 
 if TYPE_CHECKING:
     from ..ledger import Ledger
-    from ..ledger.reading import Statement
+    from ..report.accounts import Statement
 
 
 @dataclass(frozen=True)

@@ -10,10 +10,10 @@ from pathlib import Path
 from typing import Any
 
 from .. import checks
-from ..ledger.reading import About
 from ..owners import owners
 from ..plain_yaml import Path as Place
 from ..query import Limits
+from ..report.accounts import About
 from ..schema import Column, Schema, Table, tensor
 from ..sources import Csv, DuckDBTable, Source, engine_settings, source
 from ..units import Unit

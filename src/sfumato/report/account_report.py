@@ -9,10 +9,10 @@ from typing import Any
 
 from .. import checks
 from ..ledger.ledger import Ledger
-from ..ledger.reading import About, Declared, Released, Statement
-from ..ledger.reading.statement import Under
 from ..units import Unit
 from . import disclosure, gauges, guarantee, listing, proof, words
+from .accounts import About, Declared, Released, Statement
+from .accounts.statement import Under
 from .over_time import OverTime
 from .redaction import Redaction
 from .reports import Report

@@ -8,7 +8,7 @@ from typing import Any
 
 from .. import checks
 from ..ledger.ledger import Ledger
-from ..ledger.reading import About, Declared
+from .accounts import About, Declared
 from .redaction import Redaction
 from .words import UNKNOWN
 

@@ -5,9 +5,9 @@ from __future__ import annotations
 from fractions import Fraction
 from typing import Any
 
-from ..ledger.reading import Released, Statement
 from ..plan import Gauge
 from . import words
+from .accounts import Released, Statement
 
 
 def charged(row: Released) -> list[dict[str, Any]]:

@@ -11,11 +11,11 @@ from typing import Any
 from ..accounting.budget import Budget
 from ..errors import SfumatoError
 from ..events import Event
-from ..ledger.reading import Released, Statement
-from ..ledger.reading.variants import at_own_delta
 from ..plan import Plan
 from ..units import RELATIONS, Unit
 from . import words
+from .accounts import Released, Statement
+from .accounts.variants import at_own_delta
 from .explain import Explanation, explain
 
 AT = Fraction(1, 10**6)

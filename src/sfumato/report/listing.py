@@ -7,10 +7,10 @@ from itertools import chain
 from typing import Any
 
 from ..ledger.ledger import Ledger
-from ..ledger.reading import Released
-from ..ledger.reading.plans import bound_words
-from ..ledger.reading.variants import at_own_delta
 from . import questions, stored, words
+from .accounts import Released
+from .accounts.plans import bound_words
+from .accounts.variants import at_own_delta
 from .redaction import Redaction
 
 MOST_ANSWERS = 100  # releases whose answers are shown, the latest first

@@ -7,8 +7,8 @@ from datetime import UTC, datetime
 from itertools import pairwise
 from typing import Any
 
-from ..ledger.reading import Released
-from ..ledger.reading.history import moment
+from .accounts import Released
+from .accounts.history import moment
 
 MOST = 400  # steps of one gauge that are kept: a plot has no more columns
 

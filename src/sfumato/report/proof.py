@@ -10,7 +10,7 @@ from typing import Any
 
 from .._version import VERSION
 from ..ledger.ledger import Ledger
-from ..ledger.reading.evidence import Evidence
+from .accounts.evidence import Evidence
 from .redaction import Redaction
 
 _MOST = 20  # problems that are told one by one

@@ -5,8 +5,8 @@ from __future__ import annotations
 import re
 from typing import Any
 
-from ..ledger.reading import Released
 from . import words
+from .accounts import Released
 from .redaction import Redaction
 
 QUERY = "plan-sql/1"

@@ -8,8 +8,8 @@ from __future__ import annotations
 from collections.abc import Collection
 from typing import TypeVar
 
-from ..ledger.reading.about import known_fields
-from ..ledger.reading.nist import WITHHELD
+from .accounts.about import known_fields
+from .accounts.nist import WITHHELD
 
 T = TypeVar("T")
 

@@ -8,10 +8,10 @@ from typing import Any
 from .. import checks
 from ..errors import ArgumentError
 from ..ledger.ledger import Ledger
-from ..ledger.reading import About, Released, Statement
-from ..ledger.reading.plans import bound_words, noises, post_processing
 from ..release import Release
 from . import disclosure, gauges, guarantee, proof, questions, stored, words
+from .accounts import About, Released, Statement
+from .accounts.plans import bound_words, noises, post_processing
 from .redaction import Redaction
 from .reports import Report
 from .unprotected import gaps

@@ -7,11 +7,11 @@ from typing import Any, NamedTuple
 
 from .. import checks, kinds, record
 from ..errors import ArgumentError, SfumatoError
-from ..ledger.reading import Released
-from ..ledger.reading.history import plan_of
 from ..plan import Plan
 from ..release import Release
 from . import answers, biases, words
+from .accounts import Released
+from .accounts.history import plan_of
 from .questions import QUERY
 from .redaction import Redaction
 

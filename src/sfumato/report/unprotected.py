@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator
 from typing import NamedTuple
 
-from ..ledger.reading import Declared
 from ..units import Unit
+from .accounts import Declared
 
 
 class Gap(NamedTuple):

@@ -10,11 +10,11 @@ from fractions import Fraction
 from typing import Any
 
 from ..display import percent, printable
-from ..ledger.reading import Released
-from ..ledger.reading.findings import UNKNOWN
-from ..ledger.reading.history import moment
-from ..ledger.reading.nist import WITHHELD
-from ..ledger.reading.statement import digits_above
+from .accounts import Released
+from .accounts.findings import UNKNOWN
+from .accounts.history import moment
+from .accounts.nist import WITHHELD
+from .accounts.statement import digits_above
 
 _TOGETHER = re.compile(r"(?<=\d) (?=%)|(?<=±) (?=\d)")  # no line ends there
 LONGEST = 4000  # letters of one text on a page

@@ -14,11 +14,11 @@ from rich.text import Text
 from ...display import printable
 from ...errors import BudgetError, PolicyError
 from ...ledger import Ledger
-from ...ledger.reading import Entry
 from ...plan import Receipt, price_text
 from ...project import Project, open_project
 from ...query import Sql
 from ...release import Release
+from ...report.accounts import Entry
 from ...sources.base import needed
 from ..documents import Document, Part
 from ..interrupts import held_back, stoppable

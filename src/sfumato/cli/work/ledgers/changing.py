@@ -13,7 +13,7 @@ from ....accounting.budget import Budget
 from ....errors import BudgetError
 from ....ledger import Ledger
 from ....ledger.granting import SHARING
-from ....ledger.reading.overview import unit_of
+from ....report.accounts.overview import unit_of
 from ...documents import Document
 from ...problems import BUDGET, FILE, LEDGER, CommandError
 from ...screen import say

@@ -10,8 +10,8 @@ from rich.console import Console
 from rich.text import Text
 
 from ....ledger import Ledger
-from ....ledger.reading import Entry
 from ....plan import Receipt
+from ....report.accounts import Entry
 from ...documents import Document, Part
 from ...problems import CommandError
 from ...screen import columns, say

@@ -8,7 +8,7 @@ from typing import Any, Literal
 
 from rich.console import Console
 
-from ....ledger.reading.export import FORMATS, KINDS
+from ....report.accounts.export import FORMATS, KINDS
 from ...documents import Document, Part
 from ...problems import FILE, LEDGER, CommandError
 from ...progress import metered

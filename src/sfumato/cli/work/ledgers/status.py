@@ -9,9 +9,9 @@ from rich.console import Console
 from rich.text import Text
 
 from ....accounting.balance import Balance
-from ....ledger.reading import Overview, Statement
-from ....ledger.reading.overview import Placed, unit_of
 from ....ledger.stores.base import Account
+from ....report.accounts import Overview, Statement
+from ....report.accounts.overview import Placed, unit_of
 from ....units import Unit
 from ...documents import Document, Part
 from ...screen import bar, columns, facts, percent, say

@@ -23,11 +23,11 @@ from sfumato.ledger.policy.policy import AccountRule, Band
 from sfumato.ledger.proof.chain import Link
 from sfumato.ledger.proof.replay import replay
 from sfumato.ledger.proof.state import State
-from sfumato.ledger.reading import About, checklist, declared, export, forecast, history, registry, releases, statement
-from sfumato.ledger.reading.export import from_cell
-from sfumato.ledger.reading.statement import digits_above
 from sfumato.ledger.stores.memory import MemoryStore, _Pages
 from sfumato.plan import Gauge, Plan, Receipt
+from sfumato.report.accounts import About, checklist, declared, export, forecast, history, registry, releases, statement
+from sfumato.report.accounts.export import from_cell
+from sfumato.report.accounts.statement import digits_above
 from tests.helpers import laplace
 from tests.ledger.offices import ask, governed
 from tests.ledger.stores import answered, pay

@@ -14,14 +14,14 @@ from ... import address, checks
 from ...accounting.balance import Balance
 from ...errors import ArgumentError, PolicyError
 from ...events import Event
+from ...ledger.balances import balance_of
+from ...ledger.charging import LOCK_AFTER, price_of, text_of
+from ...ledger.counting import MOST, narrowest_counts, times
+from ...ledger.policy.policy import Policy, kinds_within
+from ...ledger.stores.base import Account, Book, Store
+from ...ledger.tree import above, found, payers
 from ...plan import Plan
 from ...units import Unit
-from ..charging import LOCK_AFTER, price_of, text_of
-from ..policy.policy import Policy, kinds_within
-from ..stores.base import Account, Book, Store
-from ..tree import above, found, payers
-from .balances import balance_of
-from .counting import MOST, narrowest_counts, times
 from .history import moment
 from .rate import rate_of
 

@@ -15,9 +15,9 @@ from sfumato.bounds import Count
 from sfumato.errors import ArgumentError
 from sfumato.ledger.ledger import Ledger
 from sfumato.ledger.policy.policy import Policy
-from sfumato.ledger.reading import About, checklist, declared, registry
-from sfumato.ledger.reading.yaml_text import dump
 from sfumato.ledger.stores.memory import MemoryStore
+from sfumato.report.accounts import About, checklist, declared, registry
+from sfumato.report.accounts.yaml_text import dump
 from tests.helpers import few, laplace
 from tests.ledger.stores import Stores, answered, pay
 

@@ -12,7 +12,7 @@ from typing import Any, NamedTuple
 
 from ... import checks
 from ...accounting.budget import Budget
-from ..stores.base import Store
+from ...ledger.stores.base import Store
 from .about import About, counted, flavour, known_fields, roles
 from .findings import UNKNOWN, Findings, findings
 from .hazards import Hazard, hazards

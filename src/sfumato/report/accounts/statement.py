@@ -16,12 +16,12 @@ from ... import checks
 from ...accounting.balance import Balance, failures_of
 from ...accounting.budget import Budget
 from ...accounting.filters import Filter
-from ..charging import LOCK_AFTER
-from ..policy.policy import Policy
-from ..stores.base import Account, Store
-from ..tree import found, limited_below
+from ...ledger.balances import like_the_last
+from ...ledger.charging import LOCK_AFTER
+from ...ledger.policy.policy import Policy
+from ...ledger.stores.base import Account, Store
+from ...ledger.tree import found, limited_below
 from . import page
-from .balances import like_the_last
 from .statement_text import gauge_lines, lines
 from .tally import Beside, Tally, basic, in_advance, tally
 

@@ -14,7 +14,7 @@ from typing import Any, NamedTuple
 from ... import record
 from ...accounting.members import Member
 from ...errors import UnsupportedEventError
-from ..stores.base import Account, Book, Store
+from ...ledger.stores.base import Account, Book, Store
 from .history import links, moment, shallow
 from .tally import Past, added, events_of
 

@@ -5,10 +5,10 @@ from __future__ import annotations
 from collections.abc import Iterable
 from dataclasses import dataclass
 
-from ..desk import short
-from ..proof.anchor import Checkpoint
-from ..proof.checkpoints import good_lines
-from ..stores.base import Store
+from ...ledger.desk import short
+from ...ledger.proof.anchor import Checkpoint
+from ...ledger.proof.checkpoints import good_lines
+from ...ledger.stores.base import Store
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -7,7 +7,7 @@ from collections.abc import Collection, Mapping
 from typing import Any
 
 from ... import checks
-from ..stores.base import Store
+from ...ledger.stores.base import Store
 from . import yaml_text
 from .about import About, counted, flavour, known_fields, roles
 from .findings import UNKNOWN, Findings, findings

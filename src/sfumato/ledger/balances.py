@@ -6,13 +6,13 @@ from collections.abc import Collection, Mapping
 from dataclasses import replace
 from fractions import Fraction
 
-from ... import record
-from ...accounting.balance import Balance, amount, amount_with, balance
-from ...errors import BudgetError, SfumatoError
-from ...events import Event
-from ...plan import Receipt
-from ..stores.base import Account, Book, Store
+from .. import record
+from ..accounting.balance import Balance, amount, amount_with, balance
+from ..errors import BudgetError, SfumatoError
+from ..events import Event
+from ..plan import Receipt
 from .counting import times
+from .stores.base import Account, Book, Store
 
 Release = tuple[Event, Fraction]
 _LOOKED_AT = 300  # entries, from the last one back: who was last charged earlier is not asked after

@@ -17,10 +17,10 @@ from typing import Any, NamedTuple
 
 from ... import address, checks, kinds, record
 from ...errors import ArgumentError, PrivacyWarning, RecordError
+from ...ledger.desk import short
+from ...ledger.proof.chain import GENESIS, Link
+from ...ledger.stores.base import Store
 from ...plan import Plan, Receipt
-from ..desk import short
-from ..proof.chain import GENESIS, Link
-from ..stores.base import Store
 
 _REMEMBERED = 4096  # receipts whose accounts are looked up once
 

@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from ..desk import short
-from ..proof.chain import GENESIS
-from ..stores.base import Store
+from ...ledger.desk import short
+from ...ledger.proof.chain import GENESIS
+from ...ledger.stores.base import Store
 from .history import Entry, entry_of, shallow
 
 _PAYING = ("spend", "hold", "part")

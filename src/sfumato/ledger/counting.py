@@ -8,14 +8,14 @@ from dataclasses import replace
 from fractions import Fraction
 from typing import Any
 
-from ... import kinds, record
-from ...accounting import balance
-from ...accounting.filters import Filter, Holds, Member, backed
-from ...errors import ArgumentError, BudgetError
-from ...events import Event
-from ...plan import Plan
-from ...units import Unit
-from ..stores.base import Account
+from .. import kinds, record
+from ..accounting import balance
+from ..accounting.filters import Filter, Holds, Member, backed
+from ..errors import ArgumentError, BudgetError
+from ..events import Event
+from ..plan import Plan
+from ..units import Unit
+from .stores.base import Account
 
 MOST = balance.MANY
 _BITS = 512  # as members keep their totals

@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import Any, NamedTuple
 
-from ..stores.base import Book, Store
-from ..tree import known_data
+from ...ledger.stores.base import Book, Store
+from ...ledger.tree import known_data
 from .history import Entry, asked_for, history, places
 
 

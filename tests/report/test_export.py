@@ -18,9 +18,9 @@ from sfumato import mechanisms as m
 from sfumato.bounds import Count
 from sfumato.errors import ArgumentError, LedgerError
 from sfumato.ledger.ledger import Ledger
-from sfumato.ledger.reading import export, history, releases
-from sfumato.ledger.reading.export import from_cell
 from sfumato.ledger.stores.memory import MemoryStore
+from sfumato.report.accounts import export, history, releases
+from sfumato.report.accounts.export import from_cell
 from tests.helpers import laplace
 from tests.ledger.stores import Stores, answered, held, pay
 
@@ -110,7 +110,7 @@ def test_parquet_has_types_and_the_head(tmp_path: Path) -> None:
 def test_parquet_in_several_groups(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     pytest.importorskip("pyarrow")
     parquet = import_module("pyarrow.parquet")
-    monkeypatch.setattr(import_module("sfumato.ledger.reading.export"), "_GROUP", 3)
+    monkeypatch.setattr(import_module("sfumato.report.accounts.export"), "_GROUP", 3)
     ledger = _ledger(*map(str, range(7)))
     file = parquet.ParquetFile(export(ledger._store, tmp_path / "r.parquet").path)
     assert file.metadata.num_row_groups == 3
@@ -121,7 +121,7 @@ def test_parquet_without_arrow_names_the_extra(tmp_path: Path, monkeypatch: pyte
     def missing(name: str) -> Any:
         raise ImportError(name)
 
-    monkeypatch.setattr(import_module("sfumato.ledger.reading.export"), "import_module", missing)
+    monkeypatch.setattr(import_module("sfumato.report.accounts.export"), "import_module", missing)
     with pytest.raises(ArgumentError, match=r"install '\.\[parquet\]'"):
         export(_ledger("x")._store, tmp_path / "r.parquet")
     assert not list(tmp_path.iterdir())

@@ -6,8 +6,8 @@ from fractions import Fraction
 from typing import TYPE_CHECKING, Any
 
 from ... import display
-from ..stores.base import Store
-from .balances import balances
+from ...ledger.balances import balances
+from ...ledger.stores.base import Store
 from .overview import overview
 
 if TYPE_CHECKING:

@@ -11,8 +11,8 @@ import pytest
 
 from sfumato import Budget
 from sfumato.ledger.ledger import Ledger
-from sfumato.ledger.reading import About
 from sfumato.ledger.stores.memory import MemoryStore
+from sfumato.report.accounts import About
 from tests.helpers import laplace
 from tests.ledger.stores import Stores, answered
 from tests.ledger.test_prepaying import FOUR, LIST, ONE, PRICE, TWO, prepay, take

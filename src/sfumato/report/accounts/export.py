@@ -26,7 +26,7 @@ from typing import IO, Any, NamedTuple
 
 from ... import checks, exact
 from ...errors import ArgumentError, LedgerError, install_line
-from ..stores.base import Store
+from ...ledger.stores.base import Store
 from .history import history, moment
 from .releases import Released, plain, releases
 

@@ -8,7 +8,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import NamedTuple
 
-from ..policy.policy import AccountRule
+from ...ledger.policy.policy import AccountRule
 from .findings import Findings
 
 

@@ -18,12 +18,12 @@ from sfumato import mechanisms as m
 from sfumato.accounting.filters import Filter, Hold
 from sfumato.bounds import Count
 from sfumato.errors import ArgumentError, BudgetError
+from sfumato.ledger.counting import MOST, narrowest_counts, times
 from sfumato.ledger.ledger import Ledger
 from sfumato.ledger.proof import birth
-from sfumato.ledger.reading import forecast
-from sfumato.ledger.reading.counting import MOST, narrowest_counts, times
 from sfumato.ledger.stores.base import Account
 from sfumato.ledger.stores.memory import MemoryStore
+from sfumato.report.accounts import forecast
 from tests.helpers import few, laplace
 from tests.ledger.stores import Stores, held, pay
 

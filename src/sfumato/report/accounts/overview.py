@@ -5,10 +5,10 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping
 from typing import NamedTuple
 
+from ...ledger.charging import LOCK_AFTER
+from ...ledger.policy.policy import Policy
+from ...ledger.stores.base import Account, Store
 from ...units import Unit
-from ..charging import LOCK_AFTER
-from ..policy.policy import Policy
-from ..stores.base import Account, Store
 
 
 class Placed(NamedTuple):

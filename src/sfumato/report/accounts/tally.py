@@ -15,8 +15,8 @@ from ...accounting import price
 from ...accounting.members import plan_epsilon
 from ...errors import UnsupportedEventError
 from ...events import Event, Gaussian, Repeat, Sequence
-from ..parts import LIST
-from ..stores.base import Store
+from ...ledger.parts import LIST
+from ...ledger.stores.base import Store
 from .history import deep, links, shallow
 
 MOST_KINDS = 64  # unlike mechanisms that are priced together: each takes its share of a second

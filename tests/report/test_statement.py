@@ -14,9 +14,9 @@ from sfumato.bounds import Count
 from sfumato.errors import BudgetError
 from sfumato.ledger.ledger import Ledger
 from sfumato.ledger.proof.birth import told
-from sfumato.ledger.reading import Statement, releases, statement
-from sfumato.ledger.reading.tally import MOST_KINDS, Tally, basic, in_advance, tally
 from sfumato.ledger.stores.memory import MemoryStore
+from sfumato.report.accounts import Statement, releases, statement
+from sfumato.report.accounts.tally import MOST_KINDS, Tally, basic, in_advance, tally
 from tests.helpers import laplace
 from tests.ledger.stores import Stores, answered, held, pay
 

@@ -8,12 +8,12 @@ from dataclasses import dataclass, field
 from fractions import Fraction
 from typing import Any
 
-from ..parts import LIST
-from ..policy.policy import Policy
-from ..proof.chain import Link
-from ..stores.base import Book, Store
-from ..tree import above
-from ..tree import found as book_account
+from ...ledger.parts import LIST
+from ...ledger.policy.policy import Policy
+from ...ledger.proof.chain import Link
+from ...ledger.stores.base import Book, Store
+from ...ledger.tree import above
+from ...ledger.tree import found as book_account
 from .history import entry_of
 from .plans import bound_words, mechanisms, noises, post_processing
 from .register import Declared, charged_together, declared_in, is_of

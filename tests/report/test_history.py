@@ -19,10 +19,10 @@ from sfumato.ledger.ledger import Ledger
 from sfumato.ledger.policy.policy import AccountRule, Policy
 from sfumato.ledger.proof.birth import told
 from sfumato.ledger.proof.chain import GENESIS, Link
-from sfumato.ledger.reading import Released, history, releases
-from sfumato.ledger.reading.history import Place, places
-from sfumato.ledger.reading.variants import proven
 from sfumato.ledger.stores.memory import MemoryStore
+from sfumato.report.accounts import Released, history, releases
+from sfumato.report.accounts.history import Place, places
+from sfumato.report.accounts.variants import proven
 from tests.helpers import laplace
 from tests.ledger.stores import Stores, answered, held, pay
 
@@ -268,7 +268,7 @@ def test_no_more_rows_are_kept_than_are_under_way(monkeypatch: pytest.MonkeyPatc
     spent = [pay(ledger, laplace(Fraction(1, 100))) for _ in range(6)]
     ledger.open(spent[0])
     ledger.settle(spent[0], "failed")
-    module = import_module("sfumato.ledger.reading.releases")
+    module = import_module("sfumato.report.accounts.releases")
     assert [row.state for row in _rows(ledger)] == ["failed", *["spent"] * 5]
     monkeypatch.setattr(module, "_UNDER_WAY", 2)
     rows = _rows(ledger)

@@ -19,11 +19,11 @@ from typing import Any
 
 from ... import checks, record
 from ...events import Event
+from ...ledger.parts import LIST
+from ...ledger.proof.chain import Link
+from ...ledger.stores.base import Store
 from ...plan import Receipt
 from ...units import Unit
-from ..parts import LIST
-from ..proof.chain import Link
-from ..stores.base import Store
 from .course import Course, Gauges, Price
 from .history import Place, asked_for, deep, links, moment, places, plan_of, shallow
 from .plans import contribution_bounds, parameters, steps
