@@ -19,11 +19,11 @@ define environment
 	@$(PYTHON) -c 'import sys; sys.exit(sys.version_info < (3, 11))' || { echo "sfumato needs Python 3.11 or newer; set PYTHON=python3.x"; exit 1; }
 	@$(PYTHON) -m venv $(VENV) || { echo "python venv is missing: apt-get install python3-venv"; exit 1; }
 	@$(BIN)/python -m pip install --quiet --upgrade pip
-	@$(BIN)/python -m pip install --quiet --constraint constraints.txt --editable '.[$(1)]'
+	@$(BIN)/python -m pip install --quiet --constraint constraints.txt --editable '.[$(1)]' $(2)
 endef
 
-$(READY): pyproject.toml constraints.txt
-	$(call environment,test$(,)lint)
+$(READY): pyproject.toml referee/pyproject.toml constraints.txt
+	$(call environment,test$(,)lint,--editable ./referee)
 	@touch $@ $(SMALL)
 
 # What a newcomer needs, without PyTorch and the tools of developers.

@@ -18,8 +18,9 @@ from dataclasses import asdict, dataclass
 from itertools import islice
 from pathlib import Path
 
-from sfumato.audit import neighbours, power
+from sfumato.audit import neighbours
 from sfumato.noise import SecureBits
+from sfumato_referee import power
 
 _SECONDS = 60.0
 _PAIRS = 100  # of the usual search, where a setting has none of its own

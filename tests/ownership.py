@@ -17,7 +17,6 @@ from typing import Any
 import duckdb
 import pyarrow as pa
 
-from sfumato.audit.attacks.asking import KINDS, moved, stored
 from sfumato.audit.sql_losses import SLACK, without_noise
 from sfumato.errors import PlanError, SfumatoError
 from sfumato.plan import Plan
@@ -27,6 +26,7 @@ from sfumato.rows import Rows
 from sfumato.schema import Column, Schema, Table, category, key, real
 from sfumato.sources import Csv, DuckDBTable
 from sfumato.units import Unit
+from sfumato_referee.attacks.asking import KINDS, moved, stored
 
 PEOPLE = ["anna", "ANNA", "anna ", "1", "01", "1.0", "n\u00e9", "ne\u0301"]  # different, byte by byte
 HEAVY = 40  # rows of the first of them; the others have one or two

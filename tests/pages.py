@@ -134,7 +134,8 @@ def _programs(folder: Path) -> None:
 
 def _environment(place: Path) -> dict[str, str]:
     path = os.pathsep.join([str(place / "programs"), os.environ.get("PATH", os.defpath)])
+    searched = os.pathsep.join((str(ROOT / "src"), str(ROOT / "referee" / "src")))
     return {
-        **os.environ, "PATH": path, "PYTHONPATH": str(ROOT / "src"), "MPLBACKEND": "agg",
+        **os.environ, "PATH": path, "PYTHONPATH": searched, "MPLBACKEND": "agg",
         "COLUMNS": "100", "LINES": "40", "TERM": "dumb", "NO_COLOR": "1",
     }  # fmt: skip

@@ -14,7 +14,6 @@ import pytest
 from sfumato import owners
 from sfumato.accounting.filters import Budget
 from sfumato.audit import neighbours, shipped
-from sfumato.audit.attacks.asking import moved
 from sfumato.audit.sql_losses import SLACK
 from sfumato.curator import Curator
 from sfumato.errors import SfumatoError
@@ -25,6 +24,7 @@ from sfumato.plan import Plan
 from sfumato.private import Private
 from sfumato.sources import catalogue, reading
 from sfumato.sources.base import quoted
+from sfumato_referee.attacks.asking import moved
 from tests.ownership import SOURCES, answer, apart, source_of, tried
 
 FITTING = [source for source in SOURCES if "view" not in source]

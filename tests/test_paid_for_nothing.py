@@ -19,7 +19,6 @@ import sqlglot
 
 from sfumato import Budget, Curator, MemoryLedger, Private, Schema, Unit, bounds, sequence
 from sfumato import mechanisms as m
-from sfumato.audit import attacks
 from sfumato.errors import ArgumentError, DataError, PlanError
 from sfumato.plan import Plan
 from sfumato.query import Limits, sql
@@ -30,6 +29,7 @@ from sfumato.record import record
 from sfumato.schema import Table, category, key, real, whole
 from sfumato.sources import Csv, Parquet, connect, source
 from sfumato.sources.session import Session
+from sfumato_referee import attacks
 
 WHO = Unit("user:who")
 TABLE = Table({"who": key(), "x": real(0, 9), "ward": category(["A", "B"])}, unit="who")

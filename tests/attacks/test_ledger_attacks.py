@@ -13,7 +13,12 @@ from typing import Any
 import pytest
 
 from sfumato import Budget, Curator, Private, Schema, Unit, bounds, mechanisms, reserve
-from sfumato.audit.attacks.ledger import (
+from sfumato.errors import BudgetError, PolicyError, SfumatoError
+from sfumato.ledger.ledger import Ledger
+from sfumato.ledger.policy.policy import AccountRule, AlertRule, Policy
+from sfumato.ledger.stores.memory import MemoryStore
+from sfumato.schema import real
+from sfumato_referee.attacks.ledger import (
     arithmetic,
     backups,
     chain,
@@ -32,12 +37,7 @@ from sfumato.audit.attacks.ledger import (
     striking,
     together,
 )
-from sfumato.audit.attacks.verdict import CouldNotRunError, Verdict
-from sfumato.errors import BudgetError, PolicyError, SfumatoError
-from sfumato.ledger.ledger import Ledger
-from sfumato.ledger.policy.policy import AccountRule, AlertRule, Policy
-from sfumato.ledger.stores.memory import MemoryStore
-from sfumato.schema import real
+from sfumato_referee.attacks.verdict import CouldNotRunError, Verdict
 from tests.helpers import BY_PATIENT
 from tests.stepping import Stepping
 

@@ -9,9 +9,9 @@ import numpy as np
 import pytest
 
 from sfumato import bounds
-from sfumato.audit.attacks import post_processing, sql_time, synthetic
-from sfumato.audit.attacks.post_processing import USER, ReadsAgain, Scene, ShowsItself, Table, TellsOn
 from sfumato.errors import DataError
+from sfumato_referee.attacks import post_processing, sql_time, synthetic
+from sfumato_referee.attacks.post_processing import USER, ReadsAgain, Scene, ShowsItself, Table, TellsOn
 
 
 def test_p1_nothing_that_is_shown_holds_a_cell_or_changes() -> None:

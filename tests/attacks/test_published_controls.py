@@ -12,10 +12,10 @@ import pyarrow as pa
 import pytest
 
 from sfumato import Unit
-from sfumato.audit.attacks import frame_numbers, sql_numbers, targets
 from sfumato.audit.lessons import subset_sums
 from sfumato.bounds import Sum
 from sfumato.rows import Rows
+from sfumato_referee.attacks import frame_numbers, sql_numbers, targets
 
 
 def _fine(y: Any) -> float:

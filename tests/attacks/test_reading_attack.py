@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import pytest
 
-from sfumato.audit.attacks import attack, cells
-from sfumato.audit.mutants.reading import rows_by_nulls
+from sfumato_referee.attacks import attack, cells
+from sfumato_referee.mutants.reading import rows_by_nulls
 
 
 def test_columns_that_are_read_by_their_nulls_are_found() -> None:

@@ -12,14 +12,14 @@ import pyarrow as pa
 import pytest
 
 from sfumato import record
-from sfumato.audit import attacks
-from sfumato.audit.attacks import sql_arguments, sql_budget, sql_errors, sql_numbers, sql_reach, sql_shapes, sql_units
-from sfumato.audit.attacks.asking import before_noise, moved, one_table
-from sfumato.audit.mutants import queries
 from sfumato.errors import ArgumentError
 from sfumato.query import Limits, sql
 from sfumato.schema import real
 from sfumato.units import Unit
+from sfumato_referee import attacks
+from sfumato_referee.attacks import sql_arguments, sql_budget, sql_errors, sql_numbers, sql_reach, sql_shapes, sql_units
+from sfumato_referee.attacks.asking import before_noise, moved, one_table
+from sfumato_referee.mutants import queries
 
 
 def test_every_sql_attack_has_a_control() -> None:

@@ -15,12 +15,12 @@ import pytest
 
 import sfumato.private
 from sfumato import Budget, Curator, MemoryLedger, Private, Schema, Unit
-from sfumato.audit.attacks.asking import before_noise
 from sfumato.errors import DataError
 from sfumato.query import Limits, sql
 from sfumato.query.refusal import QueryError
 from sfumato.schema import Table, category, flag, key, real
 from sfumato.sources import connect, source
+from sfumato_referee.attacks.asking import before_noise
 
 USER = Unit("user:u")
 SCHEMA = Schema(

@@ -8,10 +8,10 @@ from typing import Any
 import numpy as np
 import pytest
 
-from sfumato.audit import attacks
-from sfumato.audit.attacks import float_bits, training, training_noise, training_sampling
-from sfumato.audit.mutants import training as mutants
 from sfumato.noise import SeededBits
+from sfumato_referee import attacks
+from sfumato_referee.attacks import float_bits, training, training_noise, training_sampling
+from sfumato_referee.mutants import training as mutants
 
 
 @pytest.fixture(autouse=True)

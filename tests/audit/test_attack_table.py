@@ -7,9 +7,9 @@ from importlib import import_module
 
 import pytest
 
-from sfumato.audit import attacks
-from sfumato.audit.attacks.table import LIST, Of
-from sfumato.audit.mutation import MUTANTS
+from sfumato_referee import attacks
+from sfumato_referee.attacks.table import LIST, Of
+from sfumato_referee.mutation import MUTANTS
 from tests.pages import ROOT
 
 PAGE = (ROOT / "docs" / "audit" / "attacks.md").read_text(encoding="utf-8")
@@ -42,7 +42,7 @@ def test_every_function_of_the_table_is_there(each: object) -> None:
     assert hasattr(each, "run")
     for place in filter(None, (each.run, getattr(each, "control", None))):  # type: ignore[attr-defined]
         file, _, name = place.rpartition(".")
-        assert callable(getattr(import_module(f"sfumato.audit.attacks.{file}"), name))
+        assert callable(getattr(import_module(f"sfumato_referee.attacks.{file}"), name))
     for value in each.planted.values():  # type: ignore[attr-defined]
         if isinstance(value, Of) and not value.called:
             assert value.value() is not None

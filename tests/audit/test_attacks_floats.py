@@ -12,8 +12,6 @@ from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
 from sfumato import bounds, exact, grid
-from sfumato.audit import attacks
-from sfumato.audit.attacks import CouldNotRunError, Verdict, bitwise, float_bits, forked, precision, targets, timing
 from sfumato.laws import RoundedLaplace
 from sfumato.mechanisms import Gaussian, Laplace
 from sfumato.noise import Bits, Noise, SecureBits, SeededBits
@@ -21,6 +19,8 @@ from sfumato.plan import Run
 from sfumato.rows import Rows
 from sfumato.schema import Table, real
 from sfumato.units import Unit
+from sfumato_referee import attacks
+from sfumato_referee.attacks import CouldNotRunError, Verdict, bitwise, float_bits, forked, precision, targets, timing
 
 # The target is the real thing.
 

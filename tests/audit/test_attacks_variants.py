@@ -8,8 +8,6 @@ import numpy as np
 import pytest
 
 from sfumato import Unit, bounds, record
-from sfumato.audit import attacks, mutants
-from sfumato.audit.attacks import curves, sampling, searching, variants
 from sfumato.audit.conformance import ConformanceError, check_plan
 from sfumato.errors import RecordError
 from sfumato.mechanisms import Gaussian, Laplace, SparseVector
@@ -17,6 +15,8 @@ from sfumato.noise import Noise, SeededBits
 from sfumato.plan import Plan, Run
 from sfumato.rows import Rows
 from sfumato.schema import Table, category, real
+from sfumato_referee import attacks, mutants
+from sfumato_referee.attacks import curves, sampling, searching, variants
 
 ROW = Unit()
 TABLE = Table({"w": category(("a", "b", "c")), "x": real(0, 10)})

@@ -11,9 +11,7 @@ import pytest
 from scipy import stats
 
 from sfumato import Unit, audit, bounds, schema
-from sfumato.audit import counting, looking, mutants, neighbours, shipped
-from sfumato.audit.attacks import searching
-from sfumato.audit.attacks.variants import INPUTS, Variant
+from sfumato.audit import counting, looking, neighbours, shipped
 from sfumato.audit.claims import claims_of
 from sfumato.audit.results import Result
 from sfumato.audit.subjects import OfPlan
@@ -22,6 +20,9 @@ from sfumato.laws import RoundedLaplace
 from sfumato.mechanisms import Exponential, Gaussian, Laplace
 from sfumato.noise import Noise, SeededBits
 from sfumato.plan import Plan
+from sfumato_referee import mutants
+from sfumato_referee.attacks import searching
+from sfumato_referee.attacks.variants import INPUTS, Variant
 
 _ROW, _REPLACE = Unit(), Unit(change="replace")
 _WARDS = ("e", "n", "w")

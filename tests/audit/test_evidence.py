@@ -15,13 +15,14 @@ import numpy as np
 import pytest
 
 from sfumato import Unit, audit, bounds
-from sfumato.audit import classifier, evidence, mutants, shipped, views
+from sfumato.audit import classifier, evidence, shipped, views
 from sfumato.audit.outputs import Reading, grain
 from sfumato.audit.results import Result
 from sfumato.audit.telling import Event
 from sfumato.errors import ArgumentError, SfumatoError
 from sfumato.mechanisms import Laplace
 from sfumato.noise import Noise, SeededBits
+from sfumato_referee import mutants
 
 _ROW = Unit()
 

@@ -13,11 +13,11 @@ import pytest
 from sfumato import Unit, bounds
 from sfumato.accounting import budget, holds, members, smoothing
 from sfumato.audit import neighbours
-from sfumato.audit.attacks import filled, side_doors
-from sfumato.audit.attacks.losses_below import best_of, laplace, normal, stepped, times, together, two_points
 from sfumato.combine import sequence
 from sfumato.ledger.ledger import Ledger
 from sfumato.mechanisms import Laplace, OptimalKeys, Quantile
+from sfumato_referee.attacks import filled, side_doors
+from sfumato_referee.attacks.losses_below import best_of, laplace, normal, stepped, times, together, two_points
 
 _ROUNDING = 1e-7
 

@@ -9,8 +9,8 @@ import numpy as np
 import pytest
 from scipy import stats
 
-from sfumato.audit.attacks import without_privacy
 from sfumato.audit.lessons import LESSONS, census, game, homogeneity, linkage, questions, ratings, subset_sums
+from sfumato_referee.attacks import without_privacy
 
 NAMES = list(LESSONS)
 

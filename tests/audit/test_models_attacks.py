@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import pytest
 
-from sfumato.audit.attacks import training_membership, training_one_run
 from sfumato.audit.models import lira
 from sfumato.noise import Noise, SeededBits
+from sfumato_referee.attacks import training_membership, training_one_run
 
 
 def seeded() -> Noise:

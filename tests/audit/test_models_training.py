@@ -13,16 +13,16 @@ import torch
 
 from sfumato import learn, schema
 from sfumato.audit import models
-from sfumato.audit.attacks.training_membership import NoNoiseNoClip
-from sfumato.audit.attacks.training_one_run import TenthOfTheNoise
 from sfumato.audit.models import ModelAudit, gradients, inputs, lira, membership, plotting, watching
-from sfumato.audit.mutants.training import TwiceTheNorm
 from sfumato.audit.silent import Silent
 from sfumato.errors import ArgumentError, SfumatoError
 from sfumato.learn.stepping import Stepper
 from sfumato.noise import Noise, SeededBits
 from sfumato.schema import Schema
 from sfumato.units import Unit
+from sfumato_referee.attacks.training_membership import NoNoiseNoClip
+from sfumato_referee.attacks.training_one_run import TenthOfTheNoise
+from sfumato_referee.mutants.training import TwiceTheNorm
 
 WIDTH, PEOPLE = 12, 40
 ROW = Unit()

@@ -8,11 +8,11 @@ from collections import Counter
 
 import pytest
 
-from sfumato.audit import attacks, mutation
-from sfumato.audit.attacks import mutation as attack
-from sfumato.audit.mutation import AREAS, MUTANTS, QUICK, Mutant, Told, Tried, detectors, mutant
-from sfumato.audit.mutation import trying as running
 from sfumato.noise import Noise
+from sfumato_referee import attacks, mutation
+from sfumato_referee.attacks import mutation as attack
+from sfumato_referee.mutation import AREAS, MUTANTS, QUICK, Mutant, Told, Tried, detectors, mutant
+from sfumato_referee.mutation import trying as running
 
 LAPLACE = ("check_plan Laplace",)
 

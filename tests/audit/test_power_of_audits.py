@@ -11,14 +11,15 @@ import numpy as np
 import pytest
 
 from sfumato import bounds
-from sfumato.audit import moved, neighbours, power, shipped
+from sfumato.audit import neighbours, shipped
 from sfumato.audit.counting import at_least, at_most
-from sfumato.audit.mutants.scaled import Scaled, halved, narrowed
-from sfumato.audit.power import STRONGEST, Event, caught, detection, pick, predicted
 from sfumato.laws import DiscreteGaussian, RoundedLaplace
 from sfumato.mechanisms import Exponential, Laplace
 from sfumato.noise import SeededBits
 from sfumato.units import Unit
+from sfumato_referee import moved, power
+from sfumato_referee.mutants.scaled import Scaled, halved, narrowed
+from sfumato_referee.power import STRONGEST, Event, caught, detection, pick, predicted
 
 ROW = Unit()
 QUICK = ("Laplace", "Gaussian", "Exponential", "PermuteAndFlip", "RandomizedResponse", "SparseVector", "OptimalKeys")

@@ -7,7 +7,7 @@ import math
 import pytest
 
 from sfumato.accounting import gdp
-from sfumato.audit.attacks import prices
+from sfumato_referee.attacks import prices
 
 
 @pytest.mark.parametrize("mu", [0.5, 2.0])

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from sfumato.audit.attacks import training_records
+from sfumato_referee.attacks import training_records
 
 
 def test_t5_is_withstood() -> None:

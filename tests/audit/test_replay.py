@@ -14,8 +14,6 @@ import pytest
 
 from sfumato import Budget, Curator, Unit, bounds, events, repeat, reserve, sequence
 from sfumato import mechanisms as m
-from sfumato.audit.attacks import glue
-from sfumato.audit.mutants.pipelines import PLANTED, ROW, VISITS, WARDS, Planted
 from sfumato.audit.replays import recording
 from sfumato.audit.replays.recording import EXCEPTION, KINDS, MOVES, NUMBER, OUTSIDE, OVERSPENT, PUBLIC, RESULT, SHAPE
 from sfumato.audit.replays.replayed import Replayed
@@ -24,6 +22,8 @@ from sfumato.errors import ArgumentError, BudgetError, DataError
 from sfumato.noise import Noise, SecureBits
 from sfumato.plan import Run
 from sfumato.schema import Schema, Table, category, real
+from sfumato_referee.attacks import glue
+from sfumato_referee.mutants.pipelines import PLANTED, ROW, VISITS, WARDS, Planted
 
 COUNT = m.Laplace(query=bounds.count(ROW), epsilon=1)
 SLOW = {"SQL", "a training", "a training loop of one's own"}

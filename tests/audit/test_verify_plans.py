@@ -12,11 +12,9 @@ import numpy as np
 import pytest
 
 from sfumato import bounds
-from sfumato.audit import mutants, shipped, verify
-from sfumato.audit.attacks import variants
+from sfumato.audit import shipped, verify
 from sfumato.audit.chances import at_or_above, between, ends, winners
 from sfumato.audit.enumerating import Listed, listed
-from sfumato.audit.mutants.scaled import EagerKeys, HalfTruth
 from sfumato.audit.neighbours import Pair
 from sfumato.audit.scripted import TooManyError
 from sfumato.audit.small import all_pairs
@@ -38,6 +36,9 @@ from sfumato.mechanisms.selection import win_chances
 from sfumato.noise import Noise, SeededBits
 from sfumato.plan import Plan, Run
 from sfumato.units import Unit
+from sfumato_referee import mutants
+from sfumato_referee.attacks import variants
+from sfumato_referee.mutants.scaled import EagerKeys, HalfTruth
 
 ROW, REPLACE, USER = Unit(), Unit(change="replace"), Unit("user:id")
 WARDS = ("east", "north", "west")

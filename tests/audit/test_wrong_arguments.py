@@ -13,7 +13,7 @@ import numpy as np
 import pytest
 
 from sfumato import Schema, Unit, audit, bounds, events, schema
-from sfumato.audit import Recorder, attacks, evidence, power
+from sfumato.audit import Recorder, evidence
 from sfumato.audit.counting import epsilon_lower_bound
 from sfumato.audit.given import bits_of, noise_of, table_pair
 from sfumato.audit.lessons import LESSONS
@@ -23,6 +23,7 @@ from sfumato.errors import ArgumentError, PlanError
 from sfumato.laws import RoundedLaplace
 from sfumato.mechanisms import Exponential, Laplace
 from sfumato.noise import Noise, SeededBits
+from sfumato_referee import attacks, power
 
 _LAW = RoundedLaplace(1.0)
 _WARDS = Exponential(query=bounds.votes("ward", ("a", "b"), Unit()), epsilon=1)

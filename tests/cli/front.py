@@ -17,7 +17,8 @@ from sfumato.cli.start import main
 from sfumato.private import Private
 from sfumato.project import open_project
 
-SOURCE = Path(__file__).parents[2] / "src"
+ROOT = Path(__file__).parents[2]
+SOURCE = os.pathsep.join((str(ROOT / "src"), str(ROOT / "referee" / "src")))
 STEADY = {"COLUMNS": "100", "TERM": "dumb", "NO_COLOR": "1"}
 UNWANTED = (
     "FORCE_COLOR",
@@ -136,7 +137,7 @@ def sfumato(*arguments: str, at: Path, stdin: str = "", encoding: str = "utf-8",
 def environment(**variables: str) -> dict[str, str]:
     """For a process of its own."""
     kept = {name: value for name, value in os.environ.items() if name not in UNWANTED}
-    return {**kept, **STEADY, "PYTHONPATH": str(SOURCE), **variables}
+    return {**kept, **STEADY, "PYTHONPATH": SOURCE, **variables}
 
 
 def started(*arguments: str, at: Path, **more: Any) -> subprocess.Popen[str]:

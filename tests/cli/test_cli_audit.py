@@ -16,8 +16,6 @@ from rich.progress import Progress
 from sfumato import audit, bounds
 from sfumato.audit import shipped
 from sfumato.audit.claims import claims_of
-from sfumato.audit.mutants.noisy import HalfNoise
-from sfumato.audit.mutants.queries import by_rows
 from sfumato.audit.results import Found, Point, Result
 from sfumato.audit.scripted import TooManyError
 from sfumato.cli import progress
@@ -28,6 +26,8 @@ from sfumato.private import Private
 from sfumato.query import running
 from sfumato.report import Report
 from sfumato.units import Unit
+from sfumato_referee.mutants.noisy import HalfNoise
+from sfumato_referee.mutants.queries import by_rows
 from tests.cli.counting_house import refused, told
 from tests.cli.front import BY_WARD, YAML, make_project, sfumato
 from tests.report.reading import document, page

@@ -3,14 +3,16 @@
 from __future__ import annotations
 
 import json
+import sys
 from pathlib import Path
 
 import pytest
 
-from sfumato.audit import attacks
-from sfumato.audit.attacks import CouldNotRunError, Verdict, precision, targets
-from sfumato.cli.work import benching
+from sfumato import __version__
+from sfumato.cli.work import benching, referee
 from sfumato.mechanisms import Laplace
+from sfumato_referee import attacks
+from sfumato_referee.attacks import CouldNotRunError, Verdict, precision, targets
 from tests.cli.counting_house import refused, told
 from tests.cli.front import sfumato
 
@@ -133,3 +135,39 @@ def test_every_benchmark_of_the_list_is_there() -> None:
     root = Path(__file__).parents[2]
     missing = [name for name in benching.NAMES if not (root / "bench" / f"{name}.py").is_file()]
     assert missing == []
+
+
+@pytest.fixture
+def not_installed(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> Path:
+    """A library that runs from some installation, without the adversary."""
+    for name in [name for name in sys.modules if name.partition(".")[0] == referee.PACKAGE]:
+        monkeypatch.delitem(sys.modules, name)
+    monkeypatch.setattr(sys, "path", [path for path in sys.path if not (Path(path) / referee.PACKAGE).is_dir()])
+    monkeypatch.setattr(sys, "meta_path", [each for each in sys.meta_path if "Editable" not in repr(each)])
+    monkeypatch.setattr(referee.sfumato, "__file__", str(tmp_path / "lib" / "a" / "sfumato" / "__init__.py"))
+    return tmp_path
+
+
+@pytest.mark.parametrize("words", [("--list",), ("F1",), ("--all", "--quick")])
+def test_without_the_adversary_it_says_how_to_install_it(not_installed: Path, words: tuple[str, ...]) -> None:
+    said = " ".join(refused("attack", *words, at=not_installed, code=3).err.split())
+    assert "sfumato-referee" in said
+    assert f"pip install ./referee in a checkout of sfumato {__version__}" in said
+
+
+def test_in_a_checkout_the_line_is_the_one_to_type_there(not_installed: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    for folder in ("src/sfumato", f"referee/src/{referee.PACKAGE}", "docs/deep", "elsewhere"):
+        (not_installed / "house" / folder).mkdir(parents=True)
+    house = not_installed / "house"
+    assert refused("attack", "F1", at=house, code=3).err.rstrip().endswith("pip install ./referee")
+    deep = refused("attack", "F1", at=house / "docs" / "deep", code=3).err
+    assert deep.rstrip().endswith("pip install ../../referee")
+    monkeypatch.setattr(referee.sfumato, "__file__", str(house / "src" / "sfumato" / "__init__.py"))
+    monkeypatch.chdir(not_installed)
+    assert referee.install_line() == f"pip install {house.resolve() / 'referee'}"
+
+
+def test_an_adversary_of_another_version_is_refused(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("sfumato_referee.VERSION", "0.0.9")
+    said = refused("attack", "--list", at=tmp_path, code=3).err
+    assert "0.0.9" in said and "pip install" in said

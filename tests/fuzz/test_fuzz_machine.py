@@ -22,10 +22,10 @@ from hypothesis.stateful import RuleBasedStateMachine, invariant, precondition, 
 
 from sfumato import Budget, Curator, events, record, sequence
 from sfumato import mechanisms as m
-from sfumato.audit.mutation import MUTANTS
 from sfumato.errors import ArgumentError, BudgetError, DataError, PlanError, ReceiptError, SfumatoError
 from sfumato.ledger import open_ledger
 from sfumato.plan import Plan, Receipt
+from sfumato_referee.mutation import MUTANTS
 from tests.fuzz import offices
 from tests.fuzz.offices import COUNT, DATA, KINDS, LIMITS, PEOPLE, SIZES, TREE, Paced, Wild, path_of
 from tests.helpers import SECRET, everything_said, spent
@@ -412,7 +412,7 @@ class Offices(Office):
         asked, plan = (who, data, "1"), Wild(does="answer", epsilon=Fraction(1, 10), number=self.number)
         command = [sys.executable, "-c", OTHER, str(self.place), who, data, str(self.number)]
         root = Path(__file__).parents[2]
-        search = os.pathsep.join((str(root / "src"), str(root)))
+        search = os.pathsep.join((str(root / "src"), str(root / "referee" / "src"), str(root)))
         ended = subprocess.run(
             command, capture_output=True, text=True, cwd=root, check=True, env={**os.environ, "PYTHONPATH": search}
         )
@@ -437,7 +437,7 @@ PLANTED = """
 import sys
 from hypothesis import Phase, settings
 from hypothesis.stateful import run_state_machine_as_test
-from sfumato.audit.mutation import MUTANTS
+from sfumato_referee.mutation import MUTANTS
 from tests.fuzz.test_fuzz_machine import Office
 for fault in MUTANTS:
     if fault.name in sys.argv[1:]:
@@ -467,7 +467,7 @@ FAULTS = (
 
 def _told(*faults: str) -> str:
     root = Path(__file__).parents[2]
-    search = os.pathsep.join((str(root / "src"), str(root)))
+    search = os.pathsep.join((str(root / "src"), str(root / "referee" / "src"), str(root)))
     command = [sys.executable, "-c", PLANTED, *faults]
     ended = subprocess.run(command, capture_output=True, text=True, env={**os.environ, "PYTHONPATH": search})
     return ended.stdout.strip() or ended.stderr

@@ -16,12 +16,12 @@ from pathlib import Path
 from typing import Any
 
 from sfumato import Budget, Curator, Private
-from sfumato.audit.attacks.ledger.releasing import child
 from sfumato.learn import checkpoints
 from sfumato.learn.blurring import Sum
 from sfumato.ledger.ledger import Ledger
 from sfumato.ledger.stores.sqlite import SQLiteStore
 from sfumato.plan import Steps
+from sfumato_referee.attacks.ledger.releasing import child
 from tests.learn.tiny import ROW, columns, plan_for, shape
 
 STEPS = 4

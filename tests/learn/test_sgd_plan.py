@@ -221,7 +221,8 @@ def test_the_hash_is_the_same_in_another_process() -> None:
     with torch.no_grad():
         model.weight.fill_(0.5)
     here = Path(__file__).parents[2]
-    env = {**os.environ, "PYTHONPATH": os.pathsep.join([str(here), str(here / "src")]), "PYTHONHASHSEED": "77"}
+    searched = os.pathsep.join(map(str, (here, here / "src", here / "referee" / "src")))
+    env = {**os.environ, "PYTHONPATH": searched, "PYTHONHASHSEED": "77"}
     told = subprocess.run([sys.executable, "-c", _ELSEWHERE], env=env, capture_output=True, text=True, check=True)
     assert told.stdout.strip() == plan_for(model).hash
 

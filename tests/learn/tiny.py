@@ -9,13 +9,13 @@ import numpy as np
 import torch
 
 from sfumato import Budget, Curator, MemoryLedger, Private, Schema, Unit, learn, schema
-from sfumato.audit.attacks.training import Line, times
 from sfumato.audit.silent import Silent
 from sfumato.laws import Law, RoundedGaussian
 from sfumato.learn.stepping import Stepper
 from sfumato.noise import Noise, SeededBits
 from sfumato.plan import Run
 from sfumato.rows import Rows
+from sfumato_referee.attacks.training import Line, times
 
 __all__ = [
     "Line",

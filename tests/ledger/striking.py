@@ -8,10 +8,11 @@ from pathlib import Path
 
 import pytest
 
-from sfumato.audit.attacks.ledger import ground, striking
+from sfumato_referee.attacks.ledger import ground, striking
 
 ROOT = Path(__file__).parents[2]
-ENVIRONMENT = {**striking.ENVIRONMENT, "PYTHONPATH": os.pathsep.join((str(ROOT / "src"), str(ROOT)))}
+SEARCHED = (ROOT / "src", ROOT / "referee" / "src", ROOT)
+ENVIRONMENT = {**striking.ENVIRONMENT, "PYTHONPATH": os.pathsep.join(map(str, SEARCHED))}
 
 
 def traced() -> None:

@@ -7,8 +7,8 @@ from pathlib import Path
 
 import pytest
 
-from sfumato.audit.attacks.ledger import clocks
-from sfumato.audit.attacks.ledger.clocks import NOTHING_LEFT, RIGHT, later, prepared, years_told
+from sfumato_referee.attacks.ledger import clocks
+from sfumato_referee.attacks.ledger.clocks import NOTHING_LEFT, RIGHT, later, prepared, years_told
 
 
 def moved() -> None:

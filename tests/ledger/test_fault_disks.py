@@ -19,14 +19,14 @@ from typing import Any
 import pytest
 
 from sfumato import Curator, Private
-from sfumato.audit.attacks.ledger.refused import attempts
-from sfumato.audit.attacks.ledger.releasing import lines, prepare
-from sfumato.audit.attacks.ledger.striking import WORKER, said, strike
 from sfumato.errors import LedgerError
 from sfumato.ledger.ledger import Ledger
 from sfumato.ledger.proof.chain import first_broken
 from sfumato.ledger.stores.digest import EDITED
 from sfumato.ledger.stores.sqlite import SQLiteStore
+from sfumato_referee.attacks.ledger.refused import attempts
+from sfumato_referee.attacks.ledger.releasing import lines, prepare
+from sfumato_referee.attacks.ledger.striking import WORKER, said, strike
 from tests.helpers import AGES, BY_PATIENT, PATIENTS, Columns, Hooked, hooked, laplace, spent
 from tests.ledger.striking import traced
 from tests.ledger.workers.releasing import check_after

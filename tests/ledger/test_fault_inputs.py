@@ -22,16 +22,16 @@ from typing import Any, ClassVar
 import pytest
 
 from sfumato import Budget, Curator, Private, Unit, errors, events
-from sfumato.audit.attacks.ledger.arithmetic import GOOD, LEAF, NO_NUMBER, built, constructible
-from sfumato.audit.attacks.ledger.ground import entries_of
-from sfumato.audit.attacks.ledger.racing import both_spend
-from sfumato.audit.mutants.stores import ReadThenInsert
 from sfumato.errors import ArgumentError, BudgetError, DataError, LedgerError, ReceiptError, SfumatoError
 from sfumato.ledger.ledger import Ledger
 from sfumato.ledger.proof.chain import first_broken
 from sfumato.ledger.stores.sqlite import SQLiteStore
 from sfumato.plan import Plan
 from sfumato.record import record
+from sfumato_referee.attacks.ledger.arithmetic import GOOD, LEAF, NO_NUMBER, built, constructible
+from sfumato_referee.attacks.ledger.ground import entries_of
+from sfumato_referee.attacks.ledger.racing import both_spend
+from sfumato_referee.mutants.stores import ReadThenInsert
 from tests.helpers import AGES, BY_PATIENT, PATIENTS, hooked, laplace, spent
 
 NASTY = [

@@ -12,10 +12,10 @@ from pathlib import Path
 
 import pytest
 
-from sfumato.audit.attacks.ledger import crashing, retrying
-from sfumato.audit.attacks.ledger.crashing import CALLS, SAMPLE, killed_at, killed_at_random
-from sfumato.audit.attacks.ledger.releasing import RELEASES, STEPS, TWICE, UNRECORDED, fault_after
-from sfumato.audit.attacks.ledger.striking import MOST, prepared, worker
+from sfumato_referee.attacks.ledger import crashing, retrying
+from sfumato_referee.attacks.ledger.crashing import CALLS, SAMPLE, killed_at, killed_at_random
+from sfumato_referee.attacks.ledger.releasing import RELEASES, STEPS, TWICE, UNRECORDED, fault_after
+from sfumato_referee.attacks.ledger.striking import MOST, prepared, worker
 from tests.ledger.striking import traced
 
 

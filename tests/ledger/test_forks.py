@@ -7,11 +7,11 @@ import os
 import pytest
 
 from sfumato import Budget, MemoryLedger, reserve
-from sfumato.audit.attacks.forked import in_child
-from sfumato.audit.attacks.ledger import forking
-from sfumato.audit.attacks.ledger.ground import PATIENT, count, curator
 from sfumato.errors import SfumatoError
 from sfumato.process import Home
+from sfumato_referee.attacks.forked import in_child
+from sfumato_referee.attacks.ledger import forking
+from sfumato_referee.attacks.ledger.ground import PATIENT, count, curator
 
 pytestmark = pytest.mark.skipif(not hasattr(os, "fork"), reason="no fork here")
 

@@ -16,7 +16,6 @@ from typing import Any
 
 import pytest
 
-from sfumato.audit.attacks.ledger.migrating import FILES, GOLDEN, lost, told
 from sfumato.errors import LedgerError
 from sfumato.ledger.ledger import Ledger
 from sfumato.ledger.proof.anchor import FileAnchor
@@ -28,6 +27,7 @@ from sfumato.ledger.stores.base import Store
 from sfumato.ledger.stores.postgres import PostgresStore
 from sfumato.ledger.stores.schema import migrations
 from sfumato.ledger.stores.sqlite import SQLiteStore
+from sfumato_referee.attacks.ledger.migrating import FILES, GOLDEN, lost, told
 from tests.helpers import laplace
 from tests.ledger.golden.make import life
 from tests.ledger.stores import login, new_database, run, server

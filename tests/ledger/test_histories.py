@@ -6,10 +6,10 @@ from pathlib import Path
 
 import pytest
 
-from sfumato.audit.attacks.ledger.histories import Followed, Step, anomaly, opened, play
-from sfumato.audit.mutants.stores import Late, Stale, Unlocked
 from sfumato.ledger.stores.base import Store
 from sfumato.ledger.stores.memory import MemoryStore
+from sfumato_referee.attacks.ledger.histories import Followed, Step, anomaly, opened, play
+from sfumato_referee.mutants.stores import Late, Stale, Unlocked
 from tests.ledger.stores import Stores
 
 

@@ -5,10 +5,10 @@ from __future__ import annotations
 import pytest
 
 from sfumato import Budget, sequence
-from sfumato.audit.mutants.ledgers import NamedOnly, PaidForGood, Refunded
 from sfumato.errors import BudgetError
 from sfumato.ledger.ledger import Ledger
 from sfumato.ledger.stores.memory import MemoryStore
+from sfumato_referee.mutants.ledgers import NamedOnly, PaidForGood, Refunded
 from tests.helpers import laplace, spent
 
 

@@ -10,10 +10,10 @@ from pathlib import Path
 
 import pytest
 
-from sfumato.audit.attacks.ledger.releasing import PRICE, curator_of, draws, prepare
 from sfumato.errors import ReceiptError
 from sfumato.ledger.ledger import Ledger
 from sfumato.ledger.stores.sqlite import SQLiteStore
+from sfumato_referee.attacks.ledger.releasing import PRICE, curator_of, draws, prepare
 from tests.helpers import spent
 from tests.ledger.striking import said
 from tests.ledger.workers.prepaying import PARTS, STEPS, list_of, work

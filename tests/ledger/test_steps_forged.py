@@ -9,10 +9,10 @@ import pytest
 
 from sfumato import Budget, events, record
 from sfumato.accounting.filters import Charge
-from sfumato.audit.mutants.ledgers import EndlessSteps, FirstStepFree, ForgetsSteps
 from sfumato.errors import SfumatoError
 from sfumato.ledger.ledger import Ledger
 from sfumato.ledger.stores.memory import MemoryStore
+from sfumato_referee.mutants.ledgers import EndlessSteps, FirstStepFree, ForgetsSteps
 from tests.helpers import account_of
 from tests.ledger.stores import ROW, held
 from tests.ledger.test_replay_rules import Edit, Entry, chained, cheaper, found_wrong, put, receipt

@@ -7,9 +7,9 @@ from pathlib import Path
 import pytest
 
 from sfumato import Budget
-from sfumato.audit.attacks.ledger.racing import raced
 from sfumato.ledger.ledger import Ledger
 from sfumato.ledger.proof.chain import first_broken
+from sfumato_referee.attacks.ledger.racing import raced
 from tests.helpers import spent
 from tests.ledger.stores import Stores, server
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from sfumato.audit.attacks.ledger import window
+from sfumato_referee.attacks.ledger import window
 
 
 def test_an_end_that_is_lost_after_a_crash_is_seen() -> None:

@@ -18,8 +18,6 @@ import numpy as np
 import pytest
 
 from sfumato import Budget, Curator, MemoryLedger, Private, Schema, Unit, bounds
-from sfumato.audit import mutants
-from sfumato.audit.attacks import curves
 from sfumato.errors import ArgumentError, DataError, PlanError
 from sfumato.mechanisms import MWEM, PrivateMultiplicativeWeights, SparseVector, Thresholdout, synthetic
 from sfumato.mechanisms.thresholds import Gate
@@ -27,6 +25,8 @@ from sfumato.noise import SeededBits
 from sfumato.rows import Rows
 from sfumato.schema import Table, category, key
 from sfumato.strategies import Listed
+from sfumato_referee import mutants
+from sfumato_referee.attacks import curves
 from tests.helpers import seeded
 
 TABLE = Table({"u": key(), "w": category(("a", "b"))})

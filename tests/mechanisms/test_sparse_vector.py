@@ -12,8 +12,6 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from sfumato import Budget, Curator, MemoryLedger, Private, Schema, Unit, bounds, events
-from sfumato.audit import mutants
-from sfumato.audit.attacks.sampling import conversations
 from sfumato.errors import ArgumentError, PlanError
 from sfumato.mechanisms import SparseVector
 from sfumato.mechanisms.thresholds import NOT_ASKED, Asked, asked
@@ -21,6 +19,8 @@ from sfumato.noise import Noise, SeededBits
 from sfumato.plan import Run
 from sfumato.rows import Rows
 from sfumato.schema import Table, category, key, real
+from sfumato_referee import mutants
+from sfumato_referee.attacks.sampling import conversations
 from tests.helpers import seeded
 from tests.mechanisms.gates import chance, chances, loss, sequences
 

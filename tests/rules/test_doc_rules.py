@@ -13,6 +13,8 @@ import pytest
 from tests.pages import PAGES, ROOT, Block, Command, blocks, commands, run
 
 SOURCE = ROOT / "src" / "sfumato"
+REFEREE = ROOT / "referee" / "src" / "sfumato_referee"
+FILES = [*sorted(SOURCE.rglob("*.py")), *sorted(REFEREE.rglob("*.py"))]
 
 _SHORT_FUNCTION, _SHORT_CLASS, _ENTRIES = 15, 4, ("main", "attack")
 
@@ -125,7 +127,7 @@ def _silent(tree: ast.Module) -> Iterator[str]:
             yield node.name
 
 
-@pytest.mark.parametrize("path", sorted(SOURCE.rglob("*.py")), ids=lambda path: str(path.relative_to(SOURCE)))
+@pytest.mark.parametrize("path", FILES, ids=lambda path: str(path.relative_to(ROOT)))
 def test_public_things_have_docstrings(path: Path) -> None:
     tree = ast.parse(path.read_text(encoding="utf-8"))
     assert ast.get_docstring(tree), f"{path.name} has no docstring"

@@ -13,6 +13,7 @@ import pytest
 
 ROOT = Path(__file__).parents[2]
 SOURCE = ROOT / "src" / "sfumato"
+REFEREE = ROOT / "referee" / "src" / "sfumato_referee"
 
 ANYTHING = {"*"}
 # Where people come in: these files tell what reports tell, which stand on the rest of the ledger.
@@ -148,7 +149,8 @@ def _home(name: str) -> str:
 
 def _imports(path: Path) -> set[str]:
     """Full dotted names of everything a file imports, at any depth of its code."""
-    package = ("sfumato", *path.relative_to(SOURCE).parent.parts)
+    root = REFEREE if path.is_relative_to(REFEREE) else SOURCE
+    package = (root.name, *path.relative_to(root).parent.parts)
     names: set[str] = set()
     for node in ast.walk(ast.parse(path.read_text(encoding="utf-8"))):
         if isinstance(node, ast.Import):
@@ -171,7 +173,25 @@ def test_imports_only_what_its_line_allows(path: Path) -> None:
             same = _LEDGER_DOOR if part in _LEDGER_DOOR else {part}
             assert allowed == ANYTHING or _home(name) in allowed | same, f"{part} may not import {name}"
         elif first not in sys.stdlib_module_names:
-            assert first in THIRD_PARTY.get(part, set()), f"{part} may not import {name}"
+            beyond = {"sfumato_referee"} if path == LOOKS_FOR_THE_REFEREE else set[str]()
+            assert first in THIRD_PARTY.get(part, set()) | beyond, f"{part} may not import {name}"
+
+
+LOOKS_FOR_THE_REFEREE = SOURCE / "cli" / "work" / "referee.py"
+
+
+@pytest.mark.parametrize("path", sorted(REFEREE.rglob("*.py")), ids=lambda path: str(path.relative_to(REFEREE)))
+def test_the_referee_imports_the_library_and_no_more_than_it_did(path: Path) -> None:
+    for name in sorted(_imports(path)):
+        first = name.partition(".")[0]
+        ours = first in ("sfumato", "sfumato_referee") or first in sys.stdlib_module_names
+        assert ours or first in {"numpy", "scipy", "torch"}, f"the referee may not import {name}"
+
+
+def test_one_place_of_the_library_knows_of_the_referee() -> None:
+    """Nobody who releases data needs planted faults: by no import, and by no name in a text either."""
+    knowing = [path for path in _files() if "sfumato_referee" in path.read_text(encoding="utf-8")]
+    assert knowing == [LOOKS_FOR_THE_REFEREE]
 
 
 def test_the_table_has_no_line_too_many() -> None:

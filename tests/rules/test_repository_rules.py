@@ -46,7 +46,10 @@ def test_no_path_of_one_machine() -> None:
     assert found == []
 
 
-@pytest.mark.parametrize("path", sorted((ROOT / "src").rglob("*.py")), ids=lambda path: path.name)
+SOURCES = [*sorted((ROOT / "src").rglob("*.py")), *sorted((ROOT / "referee").rglob("*.py"))]
+
+
+@pytest.mark.parametrize("path", SOURCES, ids=lambda path: path.name)
 def test_no_file_is_too_long(path: Path) -> None:
     assert len(path.read_text(encoding="utf-8").splitlines()) <= LONGEST, "a file asks to be two: split it"
 

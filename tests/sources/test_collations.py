@@ -13,7 +13,6 @@ import sqlglot
 
 from sfumato import bounds
 from sfumato.accounting.filters import Budget
-from sfumato.audit.attacks.asking import before_noise, moved
 from sfumato.curator import Curator
 from sfumato.errors import PlanError
 from sfumato.ledger.memory import MemoryLedger
@@ -24,6 +23,7 @@ from sfumato.rows import Rows
 from sfumato.schema import Column, Schema, Table, category, flag, key, real
 from sfumato.sources import DuckDBTable, columns_of, connect
 from sfumato.units import Unit
+from sfumato_referee.attacks.asking import before_noise, moved
 
 PERSON = Unit("user:who")
 SCHEMA = Schema({"t": Table({"who": key(), "tag": key(), "x": real(-1, 1)}, unit="who")})

@@ -8,13 +8,13 @@ from typing import Any
 import pytest
 
 from sfumato import Budget, Curator, MemoryLedger, Private, Schema, Unit
-from sfumato.audit import attacks
-from sfumato.audit.attacks import columns_by_place
 from sfumato.combine import sequence
 from sfumato.errors import ArgumentError, PlanError
 from sfumato.query import Limits, sql
 from sfumato.schema import Table, key, real
 from sfumato.sources import Csv
+from sfumato_referee import attacks
+from sfumato_referee.attacks import columns_by_place
 
 PATIENT = Unit("user:patient")
 TABLE = Table({"patient": key(), "cost": real(0, 9)}, unit="patient")

@@ -13,9 +13,9 @@ from typing import Any
 
 import pytest
 
-from sfumato.audit import attacks
 from sfumato.schema import Table, key, whole
 from sfumato.sources import Frame, connect, spill
+from sfumato_referee import attacks
 from tests.cli.front import environment
 
 TABLE = Table({"who": key(), "n": whole(0, 100)}, unit="who")

@@ -1,6 +1,6 @@
 """Write a ledger of today's schema, with every kind of entry, for later versions to open. Run by hand:
 
-    PYTHONPATH=src python -m tests.ledger.golden.make
+    PYTHONPATH=src:referee/src python -m tests.ledger.golden.make
 
 It goes to schema-N beside attack L14, N the number of migrations: the ledger, its anchor, the anchor's public key, and
 what it amounts to (told.json). Once a version of sfumato is released, its folder stays as it is for ever: make a new
@@ -21,7 +21,6 @@ from typing import Any
 
 from sfumato import Budget, Unit, bounds, reserve, sequence
 from sfumato import mechanisms as m
-from sfumato.audit.attacks.ledger.migrating import GOLDEN, told
 from sfumato.errors import PolicyError
 from sfumato.events import Pure
 from sfumato.ledger.ledger import Ledger
@@ -35,6 +34,7 @@ from sfumato.ledger.proof.verify import verify
 from sfumato.ledger.stores.schema import migrations
 from sfumato.ledger.stores.sqlite import SQLiteStore
 from sfumato.plan import Plan, Receipt
+from sfumato_referee.attacks.ledger.migrating import GOLDEN, told
 
 ROW = Unit()
 COUNT = bounds.count(ROW)

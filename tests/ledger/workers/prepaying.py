@@ -13,10 +13,10 @@ from pathlib import Path
 from typing import Any
 
 from sfumato import sequence
-from sfumato.audit.attacks.ledger.releasing import Dying, child, curator_of, plan_of
 from sfumato.combine import Sequence
 from sfumato.ledger.ledger import Ledger
 from sfumato.ledger.stores.sqlite import SQLiteStore
+from sfumato_referee.attacks.ledger.releasing import Dying, child, curator_of, plan_of
 
 PARTS = 3
 STEPS = {  # where it dies: is its first part refused for ever after

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from pathlib import Path
 
-from sfumato.audit.attacks.ledger import releasing
+from sfumato_referee.attacks.ledger import releasing
 
 
 def check_after(folder: Path, design: str = "right", *, releases: int = releasing.RELEASES) -> None:

@@ -18,10 +18,10 @@ from pathlib import Path
 from typing import Any
 
 from sfumato import Budget, Curator, Private
-from sfumato.audit.attacks.ledger.releasing import child
 from sfumato.ledger.ledger import Ledger
 from sfumato.ledger.stores.sqlite import SQLiteStore
 from sfumato.plan import Run, Steps
+from sfumato_referee.attacks.ledger.releasing import child
 from tests.helpers import AGES, BY_PATIENT, PATIENTS
 from tests.stepping import Stepping
 

@@ -3,17 +3,20 @@
 from __future__ import annotations
 
 import time
-from typing import Literal
+from typing import TYPE_CHECKING, Literal
 
 from rich.console import Console
 from rich.text import Text
 
-from ...audit.attacks import ATTACKS, TITLES, CouldNotRunError, Verdict, attack
 from ..documents import Document, Part
 from ..problems import CHECK, CommandError, lacking, meant
 from ..progress import working
 from ..screen import columns, say
 from ..telling import Outcome
+from . import referee
+
+if TYPE_CHECKING:
+    from .referee import Verdict
 
 Ended = Literal["withstood", "came through", "could not run"]
 Control = Literal["found", "missed", "could not run", "not tried"]
@@ -48,25 +51,27 @@ class AttacksDocument(Document):
 
 def listed() -> Outcome:
     """What there is."""
+    titles = referee.attacks().TITLES
 
     def show(console: Console) -> None:
-        columns(console, ("id", "attack"), list(TITLES.items()))
+        columns(console, ("id", "attack"), list(titles.items()))
         say(console, "`sfumato attack F1 Q3` runs some of them, `sfumato attack --all` all.", style="dim")
 
-    return Outcome(AttacksDocument(attacks=TITLES), show)
+    return Outcome(AttacksDocument(attacks=titles), show)
 
 
 def attacked(ids: list[str], *, every: bool, quick: bool, controls: bool) -> Outcome:
     """Run them, and say how each ended."""
-    chosen = list(ATTACKS) if every else list(dict.fromkeys(each.upper() for each in ids))
+    titles = referee.attacks().TITLES
+    chosen = list(titles) if every else list(dict.fromkeys(each.upper() for each in ids))
     if every and ids:
         raise CommandError("that is more than all", "--all and ids are given", "give one of the two")
     if not chosen:
         raise CommandError(
             "no attack is named", "all of them take some minutes", "name some (see --list), or give --all, with --quick"
         )
-    if strange := [each for each in chosen if each not in ATTACKS]:
-        guess = meant(strange[0], list(ATTACKS))
+    if strange := [each for each in chosen if each not in titles]:
+        guess = meant(strange[0], list(titles))
         also = f"did you mean {guess}? " if guess else ""
         raise CommandError(
             f"there is no attack {strange[0][:20]!r}",
@@ -75,20 +80,20 @@ def attacked(ids: list[str], *, every: bool, quick: bool, controls: bool) -> Out
         )
     done = []
     for place, each in enumerate(chosen, 1):
-        with working(f"attack {place} of {len(chosen)}: {each}, {TITLES[each]}"):
-            done.append(_one(each, quick, controls))
+        with working(f"attack {place} of {len(chosen)}: {each}, {titles[each]}"):
+            done.append(_one(each, titles[each], quick, controls))
     holds = all(each.verdict == "withstood" and each.control in ("found", "not tried") for each in done)
     body = AttackDocument(holds=holds, quick=quick, attacks=done)
     return Outcome(body, lambda console: _show(console, body), 0 if holds else CHECK)
 
 
-def _one(id: str, quick: bool, controls: bool) -> AttackPart:
+def _one(id: str, title: str, quick: bool, controls: bool) -> AttackPart:
     began = time.perf_counter()
     found = _tried(id, quick=quick)
     planted = _tried(id, quick=quick, control=True) if controls else None
     return AttackPart(
         id=id,
-        what=TITLES[id],
+        what=title,
         verdict="could not run" if isinstance(found, str) else "came through" if found.broken else "withstood",
         text=found if isinstance(found, str) else found.text,
         figures={} if isinstance(found, str) else dict(found.figures),
@@ -100,14 +105,16 @@ def _one(id: str, quick: bool, controls: bool) -> AttackPart:
 
 def _tried(id: str, *, quick: bool, control: bool = False) -> Verdict | str:
     """The verdict, or why there is none. Attacks run on made-up data, so any text may be told."""
+    attacks = referee.attacks()
     try:
-        return attack(id, control=control, quick=quick)
-    except CouldNotRunError as problem:
+        verdict: Verdict = attacks.attack(id, control=control, quick=quick)
+    except attacks.CouldNotRunError as problem:
         return str(problem)
     except ModuleNotFoundError as problem:
         return ": ".join(lacking(problem.name or "a package"))
     except Exception as problem:  # whatever kept it from running says nothing about the target
         return f"{type(problem).__name__}: {problem}"
+    return verdict
 
 
 def _control(planted: Verdict | str | None) -> Control:

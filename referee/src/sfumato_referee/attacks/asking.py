@@ -1,0 +1,164 @@
+"""What the attacks on SQL share: tables of all source kinds, a query's numbers before the noise, how far neighbours
+move them beside what was declared, and how a release ends for who watches it.
+
+The mutants of `mutants.queries` are asked in the same way.
+"""
+
+from __future__ import annotations
+
+import math
+import traceback
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from sfumato.accounting.filters import Budget
+from sfumato.audit.sql_losses import Overheard, apart, beside_noise, without_noise
+from sfumato.curator import Curator
+from sfumato.errors import SfumatoError, guarded
+from sfumato.ledger.memory import MemoryLedger
+from sfumato.noise import Noise, SecureBits
+from sfumato.plan import Plan, Run
+from sfumato.private import Private
+from sfumato.query import Sql, sql
+from sfumato.schema import Schema, Table
+from sfumato.sources import connect, source
+from sfumato.sources.base import needed
+from sfumato.units import Unit
+
+Columns = Mapping[str, Any]
+Asks = Callable[..., Plan[Any]]
+"""Makes a plan of (text, schema, unit=..., epsilon=..., limits=..., ...): `sql`, or a planted bug."""
+
+Opens = Callable[[Mapping[str, tuple[Table, Any]]], Any]
+"""Opens sources as a session over their tables: `connect`, or a planted bug."""
+
+KINDS = ("columns", "arrow", "pandas", "polars", "parquet", "csv", "duckdb")
+
+
+def stored(columns: Columns, kind: str, folder: Path, name: str = "t", *, group: int = 100_000) -> Any:
+    """The columns as one kind of source; `group` rows to a row group of a Parquet file."""
+    if kind == "columns":
+        return dict(columns)
+    arrow = needed("pyarrow").table({each: needed("pyarrow").array(cells) for each, cells in columns.items()})
+    if kind == "arrow":
+        return arrow
+    if kind == "pandas":
+        return needed("pandas").DataFrame({each: np.asarray(cells) for each, cells in columns.items()})
+    if kind == "polars":
+        return needed("polars").from_arrow(arrow)
+    path = folder / f"{name}.{kind}"
+    path.unlink(missing_ok=True)
+    if kind == "parquet":
+        needed("pyarrow.parquet").write_table(arrow, path, row_group_size=group)
+    elif kind == "csv":
+        needed("pyarrow.csv").write_csv(arrow, path)
+    else:
+        opened = needed("duckdb").connect(str(path))
+        opened.register("given", arrow)
+        opened.execute(f'CREATE TABLE "{name}" AS SELECT * FROM given')
+        opened.close()
+    return path
+
+
+def before_noise(
+    plan: Any, tables: Mapping[str, Any], threads: int | None = None, opens: Opens = connect
+) -> dict[str, Any]:
+    """What a release would be without its noise, every group shown, with the leaves that quantiles are read from."""
+    given = {name: (plan.schema.table(name), source(each)) for name, each in tables.items()}
+    session: Any = opens(given) if threads is None else connect(given, threads=threads)
+    try:
+        if isinstance(plan, Sql) and plan.fixed is not None:
+            plan.fixed.__dict__["threshold"] = -(2**62)
+        return without_noise(plan, session)
+    finally:
+        session.close()
+
+
+def moved(plan: Any, one: Mapping[str, Any], other: Mapping[str, Any]) -> float:
+    """How far two tables without noise lie apart, as a share of what a unit may move: at most 1 for neighbours."""
+    design = plan.fixed
+    squared = design.blur.kind == "gaussian"
+
+    def length(differences: Any) -> float:
+        sizes = [abs(float(each)) for each in differences]
+        return math.sqrt(math.fsum(size**2 for size in sizes)) if squared else math.fsum(sizes)
+
+    whole = float(sum(each.share for each in design.sums))
+    parts = []
+    for each in design.sums:
+        ratio = length(apart(one, other, "numbers", each.measure.name)) / float(each.reach)
+        parts.append(float(each.share) / whole * (ratio**2 if squared else ratio))
+    shares = [math.sqrt(math.fsum(parts)) if squared else math.fsum(parts)]
+    if design.votes is not None:
+        shares.append(length(apart(one, other, "numbers", "units")) / float(design.keys_reach))
+    for name in design.questions.distinct:
+        shares.append(sum(map(abs, apart(one, other, "distinct", name))) / design.limits.values)
+    for here, there in zip(one["leaves"], other["leaves"], strict=True):
+        places = here.keys() | there.keys()
+        gaps = (here.get(place, 0) - there.get(place, 0) for place in places)
+        shares.append(length(gaps) / float(design.rows_reach * 2**design.bits))
+    return max(*shares, beside_noise(plan, one, other))
+
+
+@dataclass(frozen=True)
+class Seen:
+    """A release as an outsider sees it: how it ended, in which words, what was charged, and the answer's shape."""
+
+    status: str
+    words: str
+    charged: str
+    shape: tuple[Any, ...]
+    trace: str = ""
+
+    def same(self, other: Seen) -> bool:
+        return (self.status, self.words, self.charged, self.shape) == (
+            other.status,
+            other.words,
+            other.charged,
+            other.shape,
+        )
+
+
+def watched(asks: Asks, text: str, schema: Schema, unit: Unit, tables: Mapping[str, Any], **options: Any) -> Seen:
+    """Ask, and watch. A planted bug has no JSON, so it runs as a curator would run it, without a ledger."""
+    ledger = MemoryLedger({"d": Budget(epsilon=10, delta=0.01)})
+    given = tables if len(tables) > 1 else next(iter(tables.values()))
+    status, shape, words, trace = "answered", (), "", ""
+    try:
+        private = Private("d", given, unit=unit, schema=schema)
+        plan = asks(text, schema, unit=unit, **options)
+        if type(plan) is Sql:
+            shape = _shape(Curator(private, ledger).release(plan).raw)
+        else:
+            shape = _shape(guarded(lambda: _ran(plan, tables)))
+    except SfumatoError as error:
+        status, words = type(error).__name__, str(error)
+        trace = "".join(traceback.format_exception(error))
+    return Seen(status, words, str(ledger.spent("d")), shape, trace)
+
+
+def _ran(plan: Any, tables: Mapping[str, Any]) -> Any:
+    session = connect({name: (plan.schema.table(name), source(each)) for name, each in tables.items()})
+    try:
+        return plan._run(Overheard(session), Run(Noise(SecureBits())))
+    finally:
+        session.close()
+
+
+def _shape(raw: Mapping[str, Any]) -> tuple[Any, ...]:
+    """Columns, types and groups, without the numbers."""
+    numbers = {part: sorted(raw.get(part, {})) for part in ("numbers", "distinct", "ranked", "binned")}
+    kinds = {name: sorted({type(each).__name__ for each in column}) for name, column in raw["keys"].items()}
+    return raw["groups"], str(numbers), str(kinds), str(sorted(raw["keys"].items()))
+
+
+def one_table(columns: Mapping[str, Any], unit: str | None = None) -> Schema:
+    """A schema of one private table, t."""
+    return Schema({"t": Table(columns, unit=unit)})
+
+
+LIBRARY: Asks = sql

@@ -1,0 +1,30 @@
+"""Files read as a first version reads them. No curator is given one but by an attack."""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Mapping
+from dataclasses import dataclass
+
+from sfumato.private import Private
+from sfumato.schema import Table
+from sfumato.sources import Connection, Csv, Source
+
+
+@dataclass(frozen=True)
+class SchemaOrder(Csv):
+    """A file without a header whose columns are taken to be the schema's, one after the other: with one left out, all
+    later ones are read one place off, the unit's among them."""
+
+    def compare(self, table: Table) -> None:
+        """Nobody looks."""
+
+    def places(self, table: Table) -> tuple[int, dict[str, int]]:
+        names = tuple(self.first_row() or ()) if self.header else tuple(table.columns)
+        return len(names), {column: names.index(column) for column in table.columns}
+
+
+class Eager(Private):
+    """Data that is opened whole where a query is only to be tried for its fit, before anybody has paid."""
+
+    def _connected(self, sources: Mapping[str, Source], unread: Collection[str] = ()) -> Connection:
+        return super()._connected(sources)

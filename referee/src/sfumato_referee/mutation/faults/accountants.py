@@ -1,0 +1,146 @@
+"""Faults of prices: events sold for less than they cost."""
+
+from __future__ import annotations
+
+import math
+from dataclasses import replace
+from fractions import Fraction
+from typing import Any
+
+from sfumato.accounting import approximate, budget, composition, gdp, group, holds, pairs, price, pure, zcdp
+from sfumato.accounting.amplify import shuffle
+from sfumato.events import BestOf, Poisson, Repeat, Sequence, ZeroConcentrated
+
+from ..mutant import Shelf, attacks, swap, swap_everywhere
+
+FAULTS = Shelf("accountants")
+
+
+@FAULTS.fault("the classic formula for Gaussian noise", by=attacks("A1"))
+def classic() -> None:
+    def made(_: Any) -> Any:
+        return lambda mu_squared, target: Fraction(math.sqrt(2 * math.log(1.25 / target) * mu_squared))
+
+    swap(gdp, "least_epsilon", made)
+
+
+@FAULTS.fault("rho is converted without its delta", by=attacks("A1"))
+def rho_alone() -> None:
+    swap(zcdp, "epsilon", lambda _: lambda size, delta: Fraction(math.sqrt(2 * size)) + size)
+
+
+@FAULTS.fault("sampling at half the rate", by=attacks("A1"))
+def half_the_rate() -> None:
+    def made(pair: Any) -> Any:
+        def thinner(event: Any, tail: float) -> Any:
+            return pair(Poisson(event.event, event.rate / 2) if isinstance(event, Poisson) else event, tail)
+
+        return thinner
+
+    swap(pairs, "_pair", made)
+
+
+@FAULTS.fault("repetitions are counted once", by=attacks("A1"))
+def no_repeats() -> None:
+    def made(total: Any) -> Any:
+        def once(event: Any, price: Any) -> Any:
+            return total(event.event if isinstance(event, Repeat) else event, price)
+
+        return once
+
+    swap_everywhere(composition.total, made)
+
+
+@FAULTS.fault("groups at the price of one", by=attacks("A1"))
+def no_groups() -> None:
+    swap(group, "_group", lambda _: lambda event, size, together: event)
+
+
+@FAULTS.fault("shuffled reports of ten times as many", by=attacks("A1"))
+def more_users() -> None:
+    def made(checked: Any) -> Any:
+        def crowded(event: Any) -> Any:
+            found = checked(event)
+            return type(found)(found.event, 10 * found.users)
+
+        return crowded
+
+    swap(shuffle, "_checked", made)
+
+
+@FAULTS.fault("prices are rounded down", by=attacks("A1"))
+def rounded_down() -> None:
+    def made(epsilon: Any) -> Any:
+        return lambda event, delta: Fraction(math.floor(100 * epsilon(event, delta)), 100)
+
+    swap(approximate, "epsilon", made)
+
+
+@FAULTS.fault("sampling of pure events by the rate alone", by=attacks("A1"))
+def rate_alone() -> None:
+    swap(pure, "sampled", lambda _: lambda size, rate: size * rate)
+
+
+@FAULTS.fault("what may be lost altogether is left out", by=attacks("A1"))
+def no_failures() -> None:
+    """An (epsilon, delta) event shows everything with probability delta: an infinite loss, here forgotten."""
+
+    def made(pair: Any) -> Any:
+        return lambda event, tail: replace(pair(event, tail), infinite=0.0)
+
+    swap(pairs, "_pair", made)
+
+
+@FAULTS.fault("only the dearest part of a sequence counts", by=attacks("A1"))
+def dearest_alone() -> None:
+    def made(total: Any) -> Any:
+        def dearest(event: Any, price: Any) -> Any:
+            if isinstance(event, Sequence):
+                return max(total(part, price) for part in event.events)
+            return total(event, price)
+
+        return dearest
+
+    swap_everywhere(composition.total, made)
+
+
+@FAULTS.fault("an account has room for noise of half the size", by=attacks("A1"))
+def wide_account() -> None:
+    """Every price is right, and the limit of the sum of Gaussians is not."""
+
+    def made(member: Any) -> Any:
+        def wide(name: str, *given: Any) -> Any:
+            right = member(name, *given)
+            return replace(right, limit=4 * right.limit) if name in ("gaussian", "smoothed") else right
+
+        return wide
+
+    swap(budget, "_member", made)
+    swap(budget, "_member_apart", made)
+
+
+@FAULTS.fault("held steps cost sums of plans nothing", by=attacks("A1"))
+def steps_for_nothing() -> None:
+    """These pay for the whole work with its first steps. Here no steps are the first."""
+    swap(holds.HeldSteps, "block", lambda block: lambda self, steps: replace(block(self, steps), first=False))
+
+
+@FAULTS.fault("rho of a group grows with its size, not with the square", by=attacks("A1"))
+def rho_of_a_group() -> None:
+    def made(grouped: Any) -> Any:
+        def linear(event: Any, size: int, together: bool) -> Any:
+            if isinstance(event, ZeroConcentrated):
+                return ZeroConcentrated(rho=size * event.rho, relation=event.relation)
+            return grouped(event, size, together)
+
+        return linear
+
+    swap(group, "_group", made)
+
+
+@FAULTS.fault("the best of many tries at the price of one", by=attacks("A1"))
+def one_try() -> None:
+    def made(epsilon: Any) -> Any:
+        return lambda event, **named: epsilon(event.event if isinstance(event, BestOf) else event, **named)
+
+    swap_everywhere(price.epsilon, made)

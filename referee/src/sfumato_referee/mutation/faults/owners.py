@@ -1,0 +1,42 @@
+"""Faults in who a row is said to belong to."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from typing import Any
+
+from sfumato import owners
+from sfumato.sources import catalogue, reading
+from sfumato.sources.base import quoted
+
+from ..mutant import Shelf, attacks, swap, swap_everywhere
+
+FAULTS = Shelf("SQL", needs="duckdb")
+
+
+@FAULTS.fault("a table's own unit is taken, whichever is protected", by=attacks("O2"))
+def own_unit() -> None:
+    def lax(table: Any, unit: Any) -> Any:
+        return table.unit or unit.column if table.private and unit.column is not None else None
+
+    swap_everywhere(owners.owner, lambda _: lax)
+
+
+@FAULTS.fault("texts keep the collation of their file", by=attacks("O3"))
+def collated() -> None:
+    def made(cell: Any) -> Any:
+        def with_collation(x: str, raw: str, physical: str) -> Any:
+            cell_in_sql = cell(x, raw, physical)
+            return replace(cell_in_sql, sql=raw) if physical == "VARCHAR" else cell_in_sql
+
+        return with_collation
+
+    swap(reading, "_cell", made)
+
+
+@FAULTS.fault("a view is read like a table", by=attacks("O4"))
+def any_name() -> None:
+    def made(_: Any) -> Any:
+        return lambda engine, alias, called, table, columns: f"{quoted(alias)}.main.{quoted(called)}"
+
+    swap_everywhere(catalogue.stored, made)

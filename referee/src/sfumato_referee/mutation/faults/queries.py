@@ -1,0 +1,122 @@
+"""Faults of the SQL passes."""
+
+from __future__ import annotations
+
+from fractions import Fraction
+from typing import Any
+
+from sfumato.query import bounding, design, front, measures, running
+from sfumato.query.expressions import trees
+from sfumato.query.relations import naming
+
+from ..mutant import Shelf, attacks, swap, swap_everywhere
+
+FAULTS = Shelf("SQL", needs="duckdb")
+
+
+@FAULTS.fault("units are not weighted", by=attacks("Q4"))
+def no_weights() -> None:
+    swap(bounding.Sums, "_weight", lambda _: lambda self, full: str(full))
+
+
+@FAULTS.fault("the unit is lost on the way", by=attacks("Q4"))
+def no_unit() -> None:
+    swap(front.Front, "units", lambda _: lambda self: False)
+
+
+@FAULTS.fault("half the threshold", by=attacks("Q2"))
+def half_threshold() -> None:
+    swap(design.Design, "threshold", lambda threshold: lambda self: threshold(self) // 2)
+
+
+@FAULTS.fault("the threshold for one group where a unit may have many", by=attacks("Q2"))
+def one_group() -> None:
+    def made(least: Any) -> Any:
+        return lambda law, delta, cases: least(law, delta, tuple((height, 1) for height, _ in cases))
+
+    swap(design, "least_threshold", made)
+
+
+@FAULTS.fault("sums of doubles", by=attacks("N1", "N3"))
+def doubles() -> None:
+    def made(_: Any) -> Any:
+        def quantum(self: Any) -> Any:
+            return None if self.measure.row is None else trees.cast(self.measure.row.copy(), "DOUBLE")
+
+        return quantum
+
+    swap(measures.Coordinate, "quantum", made)
+
+
+@FAULTS.fault("casts that raise", by=attacks("Q1"))
+def casts() -> None:
+    swap_everywhere(trees.try_cast, lambda _: trees.cast)
+
+
+@FAULTS.fault("a unit brings as many values as it has", by=attacks("Q4"))
+def all_values() -> None:
+    def made(distinct: Any) -> Any:
+        return lambda rows, *, most, **named: distinct(rows, most=10**9, **named)
+
+    swap_everywhere(bounding.distinct_values, made)
+
+
+@FAULTS.fault("row numbers choose the values", by=attacks("Q4"))
+def numbers_choose() -> None:
+    def made(distinct: Any) -> Any:
+        return lambda rows, *, numbered=False, **named: distinct(rows, numbered=False, **named)
+
+    swap_everywhere(bounding.distinct_values, made)
+
+
+@FAULTS.fault("parts of a SELECT that are not known are passed over", by=attacks("Q3", "Q5", "Q1"))
+def anything_goes() -> None:
+    swap_everywhere(naming.known_parts, lambda _: lambda node, known: None)
+
+
+@FAULTS.fault("noise without the share of the budget", by=attacks("Q4"))
+def no_share() -> None:
+    from sfumato.query import blur
+
+    swap(blur.Blur, "scale", lambda scale: lambda self, reach, share: scale(self, reach, Fraction(1)))
+
+
+@FAULTS.fault("groups come in the order of the engine", by=attacks("Q2", "N3"))
+def engine_order() -> None:
+    swap(running, "ordering", lambda _: lambda value: (0, 0))
+
+
+@FAULTS.fault("who is replaced moves sums once", by=attacks("Q4"))
+def one_side() -> None:
+    from sfumato.query import blur
+
+    swap(blur.Blur, "sides", lambda _: lambda self: self.unit.group)
+
+
+@FAULTS.fault("every level of a quantile gets its whole share", by=attacks("Q4"))
+def every_level() -> None:
+    swap(design.Design, "_scale", lambda scale: lambda self, name, reach, levels=1: scale(self, name, reach))
+
+
+@FAULTS.fault("a tenth of a query's noise is lost", by=("check Sql",))
+def narrower() -> None:
+    from sfumato.query import blur
+
+    swap(blur.Blur, "scale", lambda scale: lambda self, *asked: scale(self, *asked) * Fraction(9, 10))
+
+
+@FAULTS.fault("columns are taken to stand in the schema's order", by=attacks("O1"))
+def schema_order() -> None:
+    from sfumato.sources import Csv
+
+    from ...mutants.files import SchemaOrder
+
+    swap(Csv, "compare", lambda _: SchemaOrder.compare)
+    swap(Csv, "places", lambda _: SchemaOrder.places)
+
+
+@FAULTS.fault("files of killed processes stay", by=attacks("P2"))
+def unswept() -> None:
+    from sfumato.sources import spill
+
+    swap(spill, "sweep", lambda _: lambda place: 0)
