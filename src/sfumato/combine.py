@@ -2,18 +2,19 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, field
 from fractions import Fraction
 from typing import Any
 
 import numpy as np
 
-from . import checks, events
+from . import checks, events, questions
 from .accounting.filters import Budget, Filter
 from .bounds import recode
 from .errors import ArgumentError, DataError, PlanError
 from .plan import Plan, Run
+from .questions import PRICE
 from .record import LIVE, record
 from .rows import Rows
 from .schema import Column, Named, Table, category, columns_read
@@ -37,6 +38,7 @@ class Sequence(Plan[dict[str, Any]]):
     """
 
     plans: Mapping[str, Plan[Any]]
+    wraps = True
 
     def __post_init__(self) -> None:
         if not isinstance(self.plans, Mapping) or not self.plans:
@@ -94,7 +96,8 @@ class Repeat(Plan[list[Any]]):
     """
 
     plan: Plan[Any]
-    times: int
+    times: int = field(metadata=PRICE)
+    wraps = True
 
     def __post_init__(self) -> None:
         if not isinstance(self.plan, Plan):
@@ -139,6 +142,12 @@ class Partition(Plan[dict[Any, Any]]):
 
     column: str
     plans: Mapping[Any, Plan[Any]]
+    wraps = True
+
+    def _questions(self) -> Iterator[Any]:
+        for key, plan in self.plans.items():
+            for question in plan._questions():
+                yield ["for", self.column, questions.of(key), question]
 
     def __post_init__(self) -> None:
         checks.label(self.column, "column")
@@ -217,8 +226,8 @@ class Reserve(Plan[Any]):
     Paper: Whitehouse, Ramdas, Rogers, Wu 2023 (fully adaptive composition).
     """
 
-    protects: Unit
-    budget: Budget
+    protects: Unit = field(metadata=PRICE)
+    budget: Budget = field(metadata=PRICE)
     reads: Mapping[str, Column]
     body: Callable[[Run], Any] | None = field(metadata=LIVE)
 

@@ -12,9 +12,9 @@ from abc import ABC, abstractmethod
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, fields, replace
 from fractions import Fraction
-from typing import Any, Generic, NamedTuple, Protocol, TypeVar
+from typing import Any, ClassVar, Generic, NamedTuple, Protocol, TypeVar
 
-from . import checks, display, record
+from . import checks, contributions, display, questions, record
 from .accounting import approximate, zcdp
 from .accounting.filters import Budget, Filter
 from .bounds import Bounded
@@ -145,7 +145,15 @@ class Run:
 
 @dataclass(frozen=True, kw_only=True)
 class Plan(ABC, Generic[R]):
-    """A release that has not happened yet. Subclasses are frozen keyword-only dataclasses, registered as records."""
+    """A release that has not happened yet. Subclasses are frozen keyword-only dataclasses, registered as records.
+
+    family  the mechanisms that answer the same question by other means: "value", "best", "quantile", "keys",
+            "synthetic"; empty for one that nothing else stands in for
+    wraps   has it no noise of its own? All that it releases, its parts do, and it asks what they ask
+    """
+
+    family: ClassVar[str] = ""
+    wraps: ClassVar[bool] = False
 
     @property
     @abstractmethod
@@ -297,6 +305,29 @@ class Plan(ABC, Generic[R]):
         versions wrote it. Their answers are its answers."""
         most = max((len(child.forms) for child in self.children), default=1)
         return self, *(_in_form(self, place) for place in range(1, most))
+
+    def asks(self) -> list[Any]:
+        """The questions, each without price and noise, as a JSON value: equal for the same question asked at another
+        price or by another mechanism of the family, different for another column, key or filter. What the fields are
+        to it their classes say (`questions`); a field of which nothing is said is part of the question."""
+        return questions.listed(self._questions())
+
+    def _questions(self) -> Iterator[Any]:
+        if not self.wraps:
+            yield self._question()
+        for child in self.children if self.wraps else ():
+            yield from child._questions()
+
+    def _question(self) -> dict[str, Any]:
+        """Of a plan that asks one thing."""
+        return questions.of_fields(self) | ({"is": self.family} if self.family else {})
+
+    def contribution_bounds(self) -> tuple[contributions.Bound, ...]:
+        """What bounds one unit: each place that does, with its limits by name, as a JSON value."""
+        return tuple(self._contribution_bounds(""))
+
+    def _contribution_bounds(self, path: str) -> Iterator[contributions.Bound]:
+        return contributions.of_fields(self, path)
 
     @property
     def hash(self) -> str:

@@ -16,8 +16,9 @@ from typing import Any, Generic, Literal, TypeVar, get_args
 import numpy as np
 from numpy.typing import NDArray
 
-from . import checks, display, times
+from . import checks, contributions, display, times
 from .errors import PlanError
+from .questions import ANY_ORDER, CLIP, PRICE
 from .record import LATER, record
 
 Type = Literal["real", "whole", "category", "flag", "key", "date", "moment"]
@@ -53,12 +54,17 @@ class Column:
     """
 
     type: Type
-    lower: Fraction | None = None
-    upper: Fraction | None = None
-    categories: tuple[Any, ...] = ()
-    nulls: Any = DROP
+    lower: Fraction | None = field(default=None, metadata=CLIP)
+    upper: Fraction | None = field(default=None, metadata=CLIP)
+    categories: tuple[Any, ...] = field(default=(), metadata=ANY_ORDER)
+    nulls: Any = field(default=DROP, metadata=PRICE)
     constant: bool = False
     decimals: int | None = field(default=None, metadata=LATER)
+
+    def _contribution_bounds(self, path: str) -> Iterator[contributions.Bound]:
+        limits, dated = contributions.limits(self), self.type in ("date", "moment")  # in days or microseconds
+        shown = {name: times.shown(int(limit), self.type) if dated else limit for name, limit in limits.items()}
+        return contributions.own(self, path, shown)
 
     def __post_init__(self) -> None:
         checks.one_of(self.type, "type", TYPES)
@@ -348,9 +354,12 @@ class Table:
     columns: Mapping[str, Column]
     name: str = "data"
     private: bool = True
-    unit: str | None = None
-    rows: int | None = None
+    unit: str | None = field(default=None, metadata=PRICE)
+    rows: int | None = field(default=None, metadata=PRICE)
     names: str | None = field(default=None, metadata=LATER)
+
+    def _contribution_bounds(self, path: str) -> Iterator[contributions.Bound]:
+        return contributions.of_fields(self, path) if self.private else iter(())  # who is not hidden is not bounded
 
     def __post_init__(self) -> None:
         object.__setattr__(self, "columns", columns_read(self.columns, "columns"))

@@ -51,6 +51,7 @@ class Tidy(Plan[NDArray[np.float64]]):
     whole: bool = False
     total: Exact = None
     monotone: bool = False
+    wraps = True
 
     def __post_init__(self) -> None:
         if not isinstance(self.plan, Additive) or not isinstance(self.plan.query, CellCounts | Measured):

@@ -19,8 +19,8 @@ ANYTHING = {"*"}
 # Where people come in: these files tell what reports tell, which stand on the rest of the ledger.
 _LEDGER_DOOR = {"ledger/__init__", "ledger/__main__", "ledger/ledger", "ledger/memory", "ledger/opening"}
 _BELOW_PLAN = {
-    "errors", "checks", "record", "exact", "grid", "units", "schema", "owners", "events", "laws", "rows", "noise",
-    "accounting", "strategies", "bounds",
+    "errors", "checks", "record", "questions", "contributions", "exact", "grid", "units", "schema", "owners", "events",
+    "laws", "rows", "noise", "accounting", "strategies", "bounds",
 }  # fmt: skip
 
 # A folder, a file, or something inside of a folder that has a line of its own: the longest name counts.
@@ -35,8 +35,10 @@ MAY_IMPORT: dict[str, set[str]] = {
     "plain_yaml": {"errors"},
     "checks": {"errors"},
     "record": {"errors"},
+    "questions": {"record"},
+    "contributions": {"questions"},
     "units": {"checks", "record", "errors"},
-    "schema": {"units", "display", "checks", "record", "times", "errors"},
+    "schema": {"units", "display", "checks", "record", "questions", "contributions", "times", "errors"},
     "owners": {"schema", "units", "errors"},
     "events": {"units", "checks", "record", "errors"},
     "laws": {"exact", "checks", "errors"},
@@ -45,8 +47,8 @@ MAY_IMPORT: dict[str, set[str]] = {
     "rows": {"schema", "owners", "units", "cells", "tensors", "times", "errors"},
     "noise": {"laws", "exact", "checks", "errors"},
     "accounting": {"events", "units", "laws", "exact", "display", "checks", "record", "errors"},
-    "strategies": {"exact", "checks", "record", "errors"},
-    "bounds": {"strategies", "units", "schema", "rows", "grid", "exact", "checks", "record", "errors"},
+    "strategies": {"exact", "checks", "record", "questions", "errors"},
+    "bounds": {"strategies", "units", "schema", "rows", "grid", "exact", "checks", "record", "questions", "errors"},
     "plan": _BELOW_PLAN | {"display", "process"},
     "combine": _BELOW_PLAN | {"plan"},
     "mechanisms": _BELOW_PLAN | {"plan", "release", "interactive", "display"},
@@ -55,11 +57,11 @@ MAY_IMPORT: dict[str, set[str]] = {
     "interactive": _BELOW_PLAN | {"plan", "release", "process"},
     "ledger": {
         "plan", "events", "units", "accounting", "address", "exact", "checks", "record", "errors", "kinds",
-        "plain_yaml", "process", "_version",
+        "plain_yaml", "process", "questions", "_version",
     },
     "report/accounts": {
         "ledger", "plan", "events", "units", "accounting", "address", "exact", "display", "checks", "record", "errors",
-        "kinds", "times",
+        "kinds", "times", "questions",
     },
     **{
         file: {"ledger", "report/accounts", "plan", "events", "accounting", "display", "checks", "errors"}
@@ -93,6 +95,7 @@ MAY_IMPORT: dict[str, set[str]] = {
 # What the core installs with, and which part of it needs what. Anything heavier belongs to an area of its own.
 THIRD_PARTY: dict[str, set[str]] = {
     "record": {"numpy"},
+    "questions": {"numpy"},
     "grid": {"numpy"},
     "times": {"numpy"},
     "plain_yaml": {"yaml"},

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from abc import ABC, abstractmethod
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from fractions import Fraction
 from functools import cached_property
 from typing import Any
@@ -18,6 +18,7 @@ from numpy.typing import NDArray
 
 from .. import checks, exact, grid, schema
 from ..checks import Exact
+from ..questions import CLIP, PRICE, REACH
 from ..rows import Rows
 from ..schema import Column
 from ..strategies import Mixing
@@ -40,7 +41,7 @@ class Sensitivity:
 class Bounded(ABC):
     """A computation with its sensitivity."""
 
-    unit: Unit
+    unit: Unit = field(metadata=PRICE)
 
     def __post_init__(self) -> None:
         checks.instance(self.unit, Unit, "unit", "a Unit")
@@ -150,7 +151,7 @@ class Bounded(ABC):
 
 @dataclass(frozen=True, kw_only=True)
 class PerUnit(Bounded):
-    per_unit: int = 1
+    per_unit: int = field(default=1, metadata=REACH)
 
     def __post_init__(self) -> None:
         super().__post_init__()
@@ -179,8 +180,8 @@ class Counting(PerUnit):
 @dataclass(frozen=True, kw_only=True)
 class Numeric(PerUnit):
     column: str
-    lower: Exact
-    upper: Exact
+    lower: Exact = field(metadata=CLIP)
+    upper: Exact = field(metadata=CLIP)
 
     def __post_init__(self) -> None:
         super().__post_init__()

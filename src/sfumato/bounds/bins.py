@@ -9,7 +9,7 @@ from __future__ import annotations
 import math
 from abc import abstractmethod
 from collections.abc import Iterable, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from functools import cached_property
 from itertools import pairwise
 from typing import Any
@@ -20,6 +20,7 @@ from numpy.typing import NDArray
 from .. import checks, schema
 from ..checks import Exact
 from ..grid import Integers
+from ..questions import CLIP, FINE
 from ..record import record
 from ..rows import Rows
 from ..schema import Column
@@ -81,7 +82,7 @@ class _Binned(CellCounts):
 class Bins(_Binned):
     """Rows per bin, between edges that are given one by one."""
 
-    edges: tuple[Exact, ...]
+    edges: tuple[Exact, ...] = field(metadata=FINE)
 
     def __post_init__(self) -> None:
         super().__post_init__()
@@ -111,8 +112,8 @@ class Bins(_Binned):
 class EqualBins(_Binned):
     """Rows per bin, between edges at equal distances from lower to upper: many bins cost no more than few."""
 
-    lower: Exact
-    upper: Exact
+    lower: Exact = field(metadata=CLIP)
+    upper: Exact = field(metadata=CLIP)
     count: int
 
     def __post_init__(self) -> None:

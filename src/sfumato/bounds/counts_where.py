@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from fractions import Fraction
 from typing import Any
 
@@ -13,6 +13,7 @@ from numpy.typing import NDArray
 
 from .. import checks, schema
 from ..checks import Exact
+from ..questions import ANY_ORDER, FINE
 from ..record import record
 from ..rows import Rows
 from ..schema import INT64, Column, Named
@@ -26,7 +27,7 @@ from .gather import recode, whole_vector
 class Among:
     """A category or flag that is one of these values."""
 
-    values: tuple[Any, ...]
+    values: tuple[Any, ...] = field(metadata=ANY_ORDER)
 
     def __post_init__(self) -> None:
         object.__setattr__(self, "values", checks.distinct(self.values, "where", least=1))
@@ -47,8 +48,8 @@ class Among:
 class Between:
     """A number from `lower` to `upper`, both included; None leaves an end open."""
 
-    lower: Exact = None
-    upper: Exact = None
+    lower: Exact = field(default=None, metadata=FINE)
+    upper: Exact = field(default=None, metadata=FINE)
 
     def __post_init__(self) -> None:
         if self.lower is None and self.upper is None:

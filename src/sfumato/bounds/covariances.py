@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from fractions import Fraction
 from itertools import combinations
 from typing import Any
@@ -12,6 +12,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from .. import checks, schema
+from ..questions import COARSE, PRICE
 from ..record import record
 from ..rows import Rows
 from ..schema import Column, Named
@@ -45,9 +46,9 @@ class Covariance(PerUnit):
     that is convex in every z_i and equal to it at the corners: m of the z_i are -1, and 4m + 4m(d-m) is the value.
     """
 
-    intervals: Mapping[str, Any]
+    intervals: Mapping[str, Any] = field(metadata=COARSE)
     correlation: bool = False
-    project: bool = False
+    project: bool = field(default=False, metadata=PRICE)
 
     def __post_init__(self) -> None:
         super().__post_init__()

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from functools import cached_property
 from itertools import product
 from typing import Any
@@ -14,6 +14,7 @@ from numpy.typing import NDArray
 
 from .. import checks, schema
 from ..grid import Integers
+from ..questions import FINE
 from ..record import record
 from ..rows import Rows
 from ..schema import Column, Named
@@ -27,7 +28,7 @@ class Cross(CellCounts):
     """Rows per combination of listed categories; the last column's category changes fastest. A row with a NULL or an
     unlisted category in any of the columns does not count."""
 
-    over: Mapping[str, tuple[Any, ...]]
+    over: Mapping[str, tuple[Any, ...]] = field(metadata=FINE)
 
     def __post_init__(self) -> None:
         super().__post_init__()

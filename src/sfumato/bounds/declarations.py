@@ -11,6 +11,7 @@ import numpy as np
 
 from .. import checks, exact, schema
 from ..checks import Exact
+from ..questions import PRICE
 from ..record import LIVE, record
 from ..rows import Rows
 from ..schema import Column
@@ -28,10 +29,10 @@ class Declared(Bounded):
 
     fn: Callable[[Rows], Any] = field(metadata=LIVE)
     reads: Mapping[str, Column]
-    labels: tuple[str, ...]
-    declared_l1: Exact
-    declared_l2: Exact
-    declared_linf: Exact
+    labels: tuple[str, ...] = field(metadata=PRICE)
+    declared_l1: Exact = field(metadata=PRICE)
+    declared_l2: Exact = field(metadata=PRICE)
+    declared_linf: Exact = field(metadata=PRICE)
 
     def __post_init__(self) -> None:
         super().__post_init__()

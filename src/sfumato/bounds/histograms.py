@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Any
 
 import numpy as np
@@ -11,6 +11,7 @@ from numpy.typing import NDArray
 
 from .. import checks, schema
 from ..grid import Integers
+from ..questions import ANY_ORDER
 from ..record import record
 from ..rows import Rows
 from ..schema import Column
@@ -24,7 +25,7 @@ class Histogram(CellCounts):
     """Rows per category; rows of no listed category do not count."""
 
     column: str
-    categories: tuple[Any, ...]
+    categories: tuple[Any, ...] = field(metadata=ANY_ORDER)
 
     def __post_init__(self) -> None:
         super().__post_init__()

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from fractions import Fraction
 from typing import Any
 
@@ -11,6 +11,7 @@ import numpy as np
 
 from .. import checks, schema
 from ..grid import Integers
+from ..questions import PRICE
 from ..record import record
 from ..rows import Rows
 from ..schema import Column
@@ -32,7 +33,7 @@ class Increments(Counting):
 
     column: str
     horizon: int
-    separation: int | None = None
+    separation: int | None = field(default=None, metadata=PRICE)
 
     def __post_init__(self) -> None:
         super().__post_init__()

@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from fractions import Fraction
 from functools import cached_property
 from typing import Any, NamedTuple
 
 from .. import checks
+from ..questions import PRICE
 from ..record import record
 from ..rows import Rows
 from ..schema import Column
@@ -60,7 +61,7 @@ class Measured(Bounded):
     """
 
     query: Bounded
-    strategy: Strategy
+    strategy: Strategy = field(metadata=PRICE)
     workload: Workload
 
     def __post_init__(self) -> None:

@@ -4,13 +4,14 @@ from __future__ import annotations
 
 import math
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from fractions import Fraction
 from typing import Any
 
 import numpy as np
 
 from .. import checks, grid, schema
+from ..questions import COARSE
 from ..record import record
 from ..rows import Rows
 from ..schema import Column
@@ -34,8 +35,8 @@ class Ratio(PerUnit):
     A noisy denominator that is less than one row may bring is read as that, so a ratio is always finite.
     """
 
-    numerator: tuple[Any, ...]
-    denominator: tuple[Any, ...]
+    numerator: tuple[Any, ...] = field(metadata=COARSE)
+    denominator: tuple[Any, ...] = field(metadata=COARSE)
 
     def __post_init__(self) -> None:
         super().__post_init__()

@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from fractions import Fraction
+from typing import Any
 
-from .. import checks
+from .. import checks, questions
+from ..questions import PRICE
 from ..record import record
 from ..strategies import Causal, Prefixes
 from .base import Bounded, Sensitivity
@@ -25,7 +27,7 @@ class Running(Measured):
     """
 
     query: Increments
-    strategy: Causal
+    strategy: Causal = field(metadata=PRICE)
     workload: Prefixes
 
     def __post_init__(self) -> None:
@@ -33,6 +35,10 @@ class Running(Measured):
         checks.instance(self.query, Increments, "query", "an increments query: bounds.increments(...)")
         checks.instance(self.strategy, Causal, "strategy", "SquareRoot, Banded or StepTree of sfumato.strategies")
         checks.instance(self.workload, Prefixes, "workload", "strategies.Prefixes(cells=...)")
+
+    def asks(self) -> Any:
+        """The same numbers as its query, added up."""
+        return questions.of(self.query)
 
     @property
     def sensitivity(self) -> Sensitivity:

@@ -10,7 +10,7 @@ from typing import Any
 
 import numpy as np
 
-from .. import checks, exact
+from .. import checks, exact, questions
 from ..errors import ArgumentError
 from ..record import record
 from ..rows import Rows
@@ -41,6 +41,10 @@ class Share(Bounded):
             raise checks.refuse(
                 "query", self.query, "a count, a sum or a histogram, whose numbers stand for themselves"
             )
+
+    def asks(self) -> Any:
+        """The same numbers as its query, divided by a public one."""
+        return questions.of(self.query)
 
     @property
     def sensitivity(self) -> Sensitivity:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from fractions import Fraction
 
 import numpy as np
@@ -13,6 +13,7 @@ from numpy.typing import NDArray
 from .. import checks, exact, schema
 from ..checks import Exact
 from ..grid import Integers
+from ..questions import ANY_ORDER, CLIP, COARSE
 from ..record import record
 from ..rows import Rows
 from ..schema import Column
@@ -38,9 +39,9 @@ class VectorMean(PerUnit):
     a whole vector of squared length at most 4^30 steps, checked in integers.
     """
 
-    axes: tuple[str, ...]
-    radius: Exact
-    centre: tuple[Exact, ...] = ()
+    axes: tuple[str, ...] = field(metadata=ANY_ORDER)
+    radius: Exact = field(metadata=CLIP)
+    centre: tuple[Exact, ...] = field(default=(), metadata=COARSE)
 
     def __post_init__(self) -> None:
         super().__post_init__()

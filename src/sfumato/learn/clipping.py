@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from abc import ABC, abstractmethod
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from fnmatch import fnmatchcase
 from fractions import Fraction
 from functools import cache
@@ -20,6 +20,7 @@ import torch
 from .. import checks, exact
 from ..checks import Exact
 from ..errors import PlanError
+from ..questions import CLIP, COARSE, FINE, PRICE
 from ..record import record
 from .arithmetic import roundoff
 from .rules import Sizes
@@ -31,7 +32,7 @@ NORMS = (Fraction(1, 2**30), Fraction(2**30))
 class Clipping(ABC):
     """A rule of clipping."""
 
-    norm: Exact
+    norm: Exact = field(metadata=CLIP)
 
     def __post_init__(self) -> None:
         object.__setattr__(self, "norm", _sized(self.norm, "norm"))
@@ -64,7 +65,7 @@ class Automatic(Flat):
     """Every record is scaled to nearly the same length, norm * |g| / (|g| + stability): the norm need not be tuned, it
     only scales the learning rate (Bu, Wang, Zha, Karypis 2023)."""
 
-    stability: Exact = Fraction(1, 100)
+    stability: Exact = field(default=Fraction(1, 100), metadata=COARSE)
 
     def __post_init__(self) -> None:
         super().__post_init__()
@@ -90,7 +91,7 @@ class PerGroup(Clipping):
     """Groups by patterns of parameter names, each with its share of the norm: {"head.*": 3, "*": 4} gives them norms in
     the proportion 3 to 4. The first pattern that fits counts."""
 
-    weights: Mapping[str, Exact]
+    weights: Mapping[str, Exact] = field(metadata=FINE)
 
     def __post_init__(self) -> None:
         super().__post_init__()
@@ -127,9 +128,9 @@ class Adaptive(Flat):
               expected batch. The count is a part of every step's release, and is paid for with it
     """
 
-    quantile: Exact = Fraction(1, 2)
-    pace: Exact = Fraction(1, 5)
-    noise: Exact = Fraction(1, 20)
+    quantile: Exact = field(default=Fraction(1, 2), metadata=COARSE)
+    pace: Exact = field(default=Fraction(1, 5), metadata=COARSE)
+    noise: Exact = field(default=Fraction(1, 20), metadata=PRICE)
 
     def __post_init__(self) -> None:
         super().__post_init__()

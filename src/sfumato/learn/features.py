@@ -9,7 +9,7 @@ Torch is imported when a tensor is made: a ledger reads stored features, and nee
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any, Literal
 
 import numpy as np
@@ -17,6 +17,7 @@ from numpy.typing import NDArray
 
 from .. import checks
 from ..errors import PlanError
+from ..questions import COARSE
 from ..record import record
 from ..rows import Rows
 from ..schema import Column, Table, TensorColumn, Words
@@ -45,7 +46,7 @@ class Features:
 
     columns: tuple[str, ...]
     indicators: bool = False
-    scale: tuple[Any, Any] | None = None
+    scale: tuple[Any, Any] | None = field(default=None, metadata=COARSE)
 
     def __post_init__(self) -> None:
         given: Any = self.columns

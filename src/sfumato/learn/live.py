@@ -13,6 +13,7 @@ import torch
 
 from .. import checks
 from ..errors import ArgumentError, PlanError
+from ..questions import COARSE
 from ..record import canonical, fingerprint, record
 
 
@@ -126,7 +127,7 @@ class Optimiser:
     """
 
     name: str
-    settings: Mapping[str, Any] = field(default_factory=dict)
+    settings: Mapping[str, Any] = field(default_factory=dict, metadata=COARSE)
 
     def __post_init__(self) -> None:
         kind = getattr(torch.optim, checks.label(self.name, "name"), None)

@@ -17,6 +17,7 @@ from ..checks import Exact
 from ..errors import ArgumentError
 from ..noise import SeededBits
 from ..plan import Plan, Run
+from ..questions import COARSE, PRICE, REACH
 from ..record import LIVE, record
 from ..rows import Rows
 from ..schema import Column, Table
@@ -65,28 +66,28 @@ class SGD(Plan[dict[str, Any]]):
     draws       steps that are paid for at once
     """
 
-    protects: Unit
+    protects: Unit = field(metadata=PRICE)
     model: Model = field(metadata=LIVE)
     loss: Loss = field(metadata=LIVE)
     inputs: tuple[Features, ...]
     target: Target
     reads: Mapping[str, Column]
     sampling: Sampling
-    times: int
+    times: int = field(metadata=PRICE)
     clip: Clipping
-    multiplier: Exact
-    delta: Exact = Fraction(0)  # checked: never left out
+    multiplier: Exact = field(metadata=PRICE)
+    delta: Exact = field(default=Fraction(0), metadata=PRICE)  # checked: never left out
     optimiser: Optimiser
     schedule: Callable[[torch.optim.Optimizer], Any] | None = field(default=None, metadata=LIVE)
-    per_unit: int = 1
-    micro: int = 64
-    eta: Exact = Fraction(1, 64)
-    count: Exact = None
-    noise: Literal["exact", "fast"] = "exact"
-    strict: bool = False
-    average: Exact = None
-    cast: Literal["bfloat16"] | None = None
-    draws: int = 1
+    per_unit: int = field(default=1, metadata=REACH)
+    micro: int = field(default=64, metadata=PRICE)
+    eta: Exact = field(default=Fraction(1, 64), metadata=COARSE)
+    count: Exact = field(default=None, metadata=PRICE)
+    noise: Literal["exact", "fast"] = field(default="exact", metadata=PRICE)
+    strict: bool = field(default=False, metadata=PRICE)
+    average: Exact = field(default=None, metadata=COARSE)
+    cast: Literal["bfloat16"] | None = field(default=None, metadata=PRICE)
+    draws: int = field(default=1, metadata=PRICE)
 
     def __post_init__(self) -> None:
         checks.instance(self.protects, Unit, "unit", "a Unit")

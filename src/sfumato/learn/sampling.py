@@ -15,7 +15,7 @@ Chua et al. 2024).
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from fractions import Fraction
 
 import numpy as np
@@ -26,6 +26,7 @@ from ..accounting.amplify import binomial
 from ..checks import Exact
 from ..errors import ArgumentError, DataError
 from ..noise import Noise
+from ..questions import COARSE
 from ..record import record
 
 Slots = NDArray[np.int64]
@@ -73,9 +74,9 @@ class Poisson(Sampling):
     room        the slots of a batch, for all that join
     """
 
-    rate: Exact
-    population: int
-    room: int
+    rate: Exact = field(metadata=COARSE)
+    population: int = field(metadata=COARSE)
+    room: int = field(metadata=COARSE)
 
     def __post_init__(self) -> None:
         rate = checks.positive(self.rate, "rate")
@@ -151,8 +152,8 @@ class Fixed(Sampling):
     """Exactly `size` of `population` units, drawn uniformly without replacement. Neighbours replace a unit: how many
     there are is public."""
 
-    size: int
-    population: int
+    size: int = field(metadata=COARSE)
+    population: int = field(metadata=COARSE)
 
     def __post_init__(self) -> None:
         checks.whole(self.population, "population", most=_MOST)

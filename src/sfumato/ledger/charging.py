@@ -8,7 +8,7 @@ from contextlib import suppress
 from fractions import Fraction
 from typing import Any
 
-from .. import checks, record
+from .. import checks, questions, record
 from ..accounting.filters import Block, Charge, Filter, Priced
 from ..accounting.members import plan_epsilon
 from ..errors import BudgetError, PlanError, PolicyError, UnsupportedEventError
@@ -174,3 +174,9 @@ def price_of(plan: Plan[Any]) -> Fraction | None:
 def text_of(plan: Plan[Any]) -> str:
     """The whole plan as JSON: an auditor reads what ran."""
     return record.canonical(plan).decode("ascii")
+
+
+def stated(plan: Plan[Any]) -> dict[str, str]:
+    """What an entry says of a plan, as JSON: all of it, what it asks, and what bounds one unit."""
+    question, limits = plan.asks(), plan.contribution_bounds()
+    return {"plan": text_of(plan), "question": questions.written(question), "limits": questions.written(limits)}

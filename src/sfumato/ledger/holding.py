@@ -16,7 +16,7 @@ from ..accounting.filters import Filter, HeldSteps, Hold, Priced, backed, counts
 from ..errors import BudgetError, PlanError, ReceiptError
 from ..events import Event, Repeat
 from ..plan import Plan, Receipt, Steps
-from .charging import Charging, Names, text_of
+from .charging import Charging, Names, stated
 from .desk import LIBRARY
 from .owners import Owners, new_owners, remember
 from .policy import watching
@@ -65,8 +65,8 @@ class Holding(Charging):
                 if shaped is not account.filter:
                     shapes[name] = shaped
             self._write(
-                book, "hold", receipt=receipt, delta=plan.delta, plan=text_of(plan), key=key, shapes=shapes,
-                library=LIBRARY, approvals=approvals, **({"owners": named} if named else {}),
+                book, "hold", receipt=receipt, delta=plan.delta, key=key, shapes=shapes, library=LIBRARY,
+                approvals=approvals, **stated(plan), **({"owners": named} if named else {}),
             )  # fmt: skip
             remember(book, named)
             book.file(Filed(receipt, "held", key))

@@ -10,7 +10,7 @@ from .. import checks
 from ..errors import BudgetError, ReceiptError
 from ..plan import Plan, Receipt
 from . import parts
-from .charging import Names, text_of
+from .charging import Names, stated
 from .desk import LIBRARY, short
 from .holding import Holding, filed_as
 from .owners import Owners, new_owners, remember
@@ -106,10 +106,10 @@ class Spending(Holding):
                 return part
             paying, policy, approvals = self._asked(book, accounts, plan, data, grade, note)
             charged, after = self._charges(book, paying, plan.unit, plan.event, plan.delta)
-            receipt, text = self._receipt(tuple(paying), plan, data, grade, note, loop), text_of(plan)
+            receipt = self._receipt(tuple(paying), plan, data, grade, note, loop)
             self._write(
-                book, "spend", receipt=receipt, delta=plan.delta, plan=text, key=key, charged=charged,
-                library=LIBRARY, approvals=approvals, **({"owners": named} if named else {}),
+                book, "spend", receipt=receipt, delta=plan.delta, key=key, charged=charged, library=LIBRARY,
+                approvals=approvals, **stated(plan), **({"owners": named} if named else {}),
             )  # fmt: skip
             remember(book, named)
             for account in after.values():
@@ -117,7 +117,7 @@ class Spending(Holding):
             book.file(Filed(receipt, "spent", key))
             if loop == parts.LIST:
                 parts.remember(book, receipt, plan)
-            alerts = watching.spent(book, policy, paying, after, text)
+            alerts = watching.spent(book, policy, paying, after, plan)
             book.lazy = True  # nothing leaves before it is opened
         self._tell(policy, alerts)
         return receipt
@@ -134,7 +134,7 @@ class Spending(Holding):
         self._usable(book, {name: found(book, name) for name in paid.accounts}, plan.unit)
         receipt = self._receipt(paid.accounts, plan, data, grade, note or paid.note, parts.PART)
         self._write(
-            book, "part", receipt=receipt, of=paid.id, delta=plan.delta, plan=text_of(plan), key=key, library=LIBRARY
+            book, "part", receipt=receipt, of=paid.id, delta=plan.delta, key=key, library=LIBRARY, **stated(plan)
         )
         book.file(Filed(receipt, "spent", key))
         parts.take(book, paid, plan)

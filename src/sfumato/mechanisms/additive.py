@@ -30,6 +30,7 @@ class Additive(Plan[NDArray[np.float64]]):
     """A bounded query with noise on every coordinate."""
 
     query: Bounded
+    family = "value"
 
     def __post_init__(self) -> None:
         if not isinstance(self.query, Bounded):

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from fractions import Fraction
 from functools import cached_property
 from itertools import chain
@@ -18,6 +18,7 @@ from ..checks import Exact
 from ..errors import PlanError
 from ..interactive import Conversation, Interactive
 from ..plan import Plan, Run
+from ..questions import PRICE
 from ..record import record
 from ..rows import Rows
 from ..schema import Table
@@ -62,10 +63,10 @@ class ContinualCount(Interactive):
     """
 
     query: Increments
-    strategy: Any = None
-    epsilon: Exact = None
-    delta: Exact = Fraction(0)
-    rho: Exact = None
+    strategy: Any = field(default=None, metadata=PRICE)
+    epsilon: Exact = field(default=None, metadata=PRICE)
+    delta: Exact = field(default=Fraction(0), metadata=PRICE)
+    rho: Exact = field(default=None, metadata=PRICE)
 
     rereads: ClassVar[bool] = True
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from fractions import Fraction
 from functools import cached_property
 
@@ -11,6 +11,7 @@ from ..accounting import gdp
 from ..checks import Exact
 from ..errors import ArgumentError
 from ..laws import RoundedGaussian
+from ..questions import PRICE
 from ..record import record
 from .additive import Additive
 
@@ -30,10 +31,10 @@ class Gaussian(Additive):
     Rounding to the grid is post-processing. s is rounded up to a float, the multiplier by certified arithmetic.
     """
 
-    epsilon: Exact = None
-    delta: Exact = Fraction(0)
-    rho: Exact = None
-    multiplier: Exact = None
+    epsilon: Exact = field(default=None, metadata=PRICE)
+    delta: Exact = field(default=Fraction(0), metadata=PRICE)
+    rho: Exact = field(default=None, metadata=PRICE)
+    multiplier: Exact = field(default=None, metadata=PRICE)
 
     def __post_init__(self) -> None:
         super().__post_init__()

@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 import math
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from fractions import Fraction
 from functools import cached_property
 
 from .. import checks, events, exact
 from ..checks import Exact
 from ..laws import SCALES, DiscreteLaplace
+from ..questions import PRICE
 from ..record import record
 from .additive import Additive
 
@@ -32,7 +33,7 @@ class Geometric(Additive):
     a float. Rounding a unit's shares down only shrinks what it brings, and l1 bounds that in whole rows as well.
     """
 
-    epsilon: Exact
+    epsilon: Exact = field(metadata=PRICE)
 
     def __post_init__(self) -> None:
         super().__post_init__()

@@ -13,7 +13,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterable
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from functools import lru_cache
 
 import numpy as np
@@ -23,6 +23,7 @@ from .. import checks, exact
 from ..checks import Exact
 from ..laws import Integers, Law
 from ..plan import Plan, Run, rehearsed_above
+from ..questions import PRICE, REACH
 from ..rows import Rows
 from ..schema import COMMON_KEYS, Column, key
 from ..units import Unit
@@ -44,10 +45,11 @@ class Keys(Plan[Selected]):
     """
 
     column: str
-    protects: Unit
-    epsilon: Exact
-    delta: Exact = None
-    per_unit: int = 1
+    protects: Unit = field(metadata=PRICE)
+    epsilon: Exact = field(metadata=PRICE)
+    delta: Exact = field(default=None, metadata=PRICE)
+    per_unit: int = field(default=1, metadata=REACH)
+    family = "keys"
 
     def __post_init__(self) -> None:
         checks.label(self.column, "column")

@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from fractions import Fraction
 
 from .. import checks, events, exact
 from ..checks import Exact
 from ..laws import RoundedLaplace
+from ..questions import PRICE
 from ..record import record
 from .additive import Additive
 
@@ -26,7 +27,7 @@ class Laplace(Additive):
     post-processing. b is rounded up to a float.
     """
 
-    epsilon: Exact
+    epsilon: Exact = field(metadata=PRICE)
 
     def __post_init__(self) -> None:
         super().__post_init__()

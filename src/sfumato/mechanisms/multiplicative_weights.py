@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from fractions import Fraction
 from functools import cached_property
 from typing import Any
@@ -18,6 +18,7 @@ from ..errors import ArgumentError, PlanError
 from ..interactive import Conversation, Interactive
 from ..laws import SCALES, RoundedLaplace
 from ..plan import Run
+from ..questions import ANY_ORDER, COARSE, PRICE
 from ..record import record
 from ..rows import Rows
 from ..schema import Table
@@ -60,12 +61,13 @@ class PrivateMultiplicativeWeights(Interactive):
     """
 
     query: Bounded
-    epsilon: Exact
-    updates: int
-    threshold: Exact = None
-    total: int | None = None
-    passes: int = 8
-    questions: tuple[tuple[Exact, ...], ...] = ()
+    epsilon: Exact = field(metadata=PRICE)
+    updates: int = field(metadata=PRICE)
+    threshold: Exact = field(default=None, metadata=COARSE)
+    total: int | None = field(default=None, metadata=PRICE)
+    passes: int = field(default=8, metadata=PRICE)
+    questions: tuple[tuple[Exact, ...], ...] = field(default=(), metadata=ANY_ORDER)
+    family = "synthetic"
 
     def __post_init__(self) -> None:
         check_cells(self.query)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from fractions import Fraction
 from functools import cached_property
 from typing import Any
@@ -16,6 +16,7 @@ from ..checks import Exact
 from ..errors import ArgumentError
 from ..laws import SCALES, Law, RoundedGaussian, RoundedLaplace
 from ..plan import Plan, Run
+from ..questions import PRICE
 from ..record import record
 from ..rows import Rows
 from ..strategies import Workload
@@ -53,12 +54,13 @@ class MWEM(Plan[dict[str, Any]]):
 
     query: Bounded
     workload: Workload
-    rounds: int
-    epsilon: Exact = None
-    rho: Exact = None
-    delta: Exact = Fraction(0)
-    total: int | None = None
-    passes: int = 8
+    rounds: int = field(metadata=PRICE)
+    epsilon: Exact = field(default=None, metadata=PRICE)
+    rho: Exact = field(default=None, metadata=PRICE)
+    delta: Exact = field(default=Fraction(0), metadata=PRICE)
+    total: int | None = field(default=None, metadata=PRICE)
+    passes: int = field(default=8, metadata=PRICE)
+    family = "synthetic"
 
     def __post_init__(self) -> None:
         check_cells(self.query)

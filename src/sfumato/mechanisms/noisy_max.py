@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from fractions import Fraction
 from functools import cached_property
 from typing import Any, Literal, overload
@@ -16,6 +16,7 @@ from ..errors import ArgumentError
 from ..laws import SCALES, RoundedLaplace
 from ..noise.race import KINDS, Kind
 from ..plan import Plan, Run
+from ..questions import PRICE
 from ..record import record
 from ..rows import Rows
 from ..units import Unit
@@ -42,9 +43,10 @@ class NoisyMaxWithValue(Plan[dict[str, Any]]):
     """
 
     query: Bounded
-    epsilon: Exact
-    share: Exact = Fraction(1, 2)
-    noise: Kind = "exponential"
+    epsilon: Exact = field(metadata=PRICE)
+    share: Exact = field(default=Fraction(1, 2), metadata=PRICE)
+    noise: Kind = field(default="exponential", metadata=PRICE)
+    family = "best"
 
     def __post_init__(self) -> None:
         object.__setattr__(self, "epsilon", checks.epsilon(self.epsilon))

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from fractions import Fraction
 from typing import Any
 
@@ -13,6 +13,7 @@ from numpy.typing import NDArray
 from .. import checks
 from ..bounds import Powers
 from ..checks import Exact
+from ..questions import PRICE
 from ..record import record
 from ..units import Unit
 from .laplace import Laplace
@@ -37,8 +38,9 @@ class PrivateBounds(Laplace):
     rows in all; bounds, and the share clipped, are computed from the noisy bins and public fields alone.
     """
 
+    family = ""
     query: Powers
-    failure: Exact = Fraction(1, 10**6)
+    failure: Exact = field(default=Fraction(1, 10**6), metadata=PRICE)
 
     def __post_init__(self) -> None:
         checks.instance(self.query, Powers, "query", "powers of a column: private_bounds(column, unit, ...) makes it")

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from fractions import Fraction
 
 import numpy as np
@@ -10,6 +10,7 @@ import numpy as np
 from .. import checks, events
 from ..checks import Exact
 from ..plan import Plan, Run
+from ..questions import FINE, PRICE, REACH
 from ..record import record
 from ..rows import Rows
 from ..units import Unit
@@ -33,10 +34,10 @@ class ContributionLimit(Plan[int]):
     zero-out a unit keeps its rows, so nothing moves at all.)
     """
 
-    most: int
-    q: Exact = Fraction(95, 100)
-    epsilon: Exact
-    protects: Unit
+    most: int = field(metadata=REACH)
+    q: Exact = field(default=Fraction(95, 100), metadata=FINE)
+    epsilon: Exact = field(metadata=PRICE)
+    protects: Unit = field(metadata=PRICE)
 
     def __post_init__(self) -> None:
         checks.instance(self.protects, Unit, "protects", "a Unit")

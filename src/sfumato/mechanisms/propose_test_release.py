@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from fractions import Fraction
 from functools import cached_property
 
@@ -10,6 +10,7 @@ from .. import checks, events, exact, grid
 from ..checks import Exact
 from ..laws import DiscreteLaplace, RoundedLaplace
 from ..plan import Run
+from ..questions import PRICE, REACH
 from ..record import record
 from ..rows import Rows
 from .local_sensitivity import distance
@@ -41,8 +42,8 @@ class ProposeTestRelease(UnitMedian[int | None]):
     post-processing.
     """
 
-    bound: Exact
-    delta: Exact = None
+    bound: Exact = field(metadata=REACH)
+    delta: Exact = field(default=None, metadata=PRICE)
 
     def __post_init__(self) -> None:
         super().__post_init__()

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from fractions import Fraction
 from functools import cached_property
 from typing import Any
@@ -14,6 +14,7 @@ from .. import checks, events, grid, schema
 from ..checks import Exact
 from ..grid import Integers
 from ..plan import Plan, Run
+from ..questions import ANY_ORDER, CLIP, PRICE, REACH
 from ..record import record
 from ..rows import Rows
 from ..schema import Column
@@ -50,13 +51,14 @@ class Quantile(Plan[NDArray[np.float64]]):
     """
 
     column: str
-    lower: Exact
-    upper: Exact
-    q: Any = Fraction(1, 2)
-    epsilon: Exact
-    protects: Unit
-    per_unit: int = 1
-    step: Exact = None
+    lower: Exact = field(metadata=CLIP)
+    upper: Exact = field(metadata=CLIP)
+    q: Any = field(default=Fraction(1, 2), metadata=ANY_ORDER)
+    epsilon: Exact = field(metadata=PRICE)
+    protects: Unit = field(metadata=PRICE)
+    per_unit: int = field(default=1, metadata=REACH)
+    step: Exact = field(default=None, metadata=PRICE)
+    family = "quantile"
 
     def __post_init__(self) -> None:
         checks.label(self.column, "column")

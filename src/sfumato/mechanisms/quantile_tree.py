@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from fractions import Fraction
 from functools import cached_property
 from typing import Any
@@ -17,6 +17,7 @@ from ..checks import Exact
 from ..errors import ArgumentError
 from ..events import Event
 from ..plan import Plan, Run
+from ..questions import ANY_ORDER, CLIP, PRICE, REACH
 from ..record import record
 from ..rows import Rows
 from ..strategies import Prefixes, Tree, best_tree
@@ -55,17 +56,18 @@ class QuantileTree(Plan[Floats]):
     """
 
     column: str
-    lower: Exact
-    upper: Exact
-    protects: Unit
-    q: tuple[Exact, ...] = _HANDFUL
-    leaves: int = 2**14
-    per_unit: int = 1
-    epsilon: Exact = None
-    delta: Exact = Fraction(0)
-    rho: Exact = None
-    multiplier: Exact = None
-    tree: Any = None
+    lower: Exact = field(metadata=CLIP)
+    upper: Exact = field(metadata=CLIP)
+    protects: Unit = field(metadata=PRICE)
+    q: tuple[Exact, ...] = field(default=_HANDFUL, metadata=ANY_ORDER)
+    leaves: int = field(default=2**14, metadata=PRICE)
+    per_unit: int = field(default=1, metadata=REACH)
+    epsilon: Exact = field(default=None, metadata=PRICE)
+    delta: Exact = field(default=Fraction(0), metadata=PRICE)
+    rho: Exact = field(default=None, metadata=PRICE)
+    multiplier: Exact = field(default=None, metadata=PRICE)
+    tree: Any = field(default=None, metadata=PRICE)
+    family = "quantile"
 
     def __post_init__(self) -> None:
         checks.instance(self.protects, Unit, "protects", "a Unit")

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from fractions import Fraction
 from typing import Any
 
@@ -15,6 +15,7 @@ from ..checks import Exact
 from ..errors import ArgumentError
 from ..laws import Integers
 from ..plan import Plan, Run
+from ..questions import ANY_ORDER, PRICE
 from ..record import record
 from ..rows import Rows
 from ..schema import Column, category
@@ -38,9 +39,9 @@ class RandomizedResponse(Plan[Integers]):
     """
 
     column: str
-    categories: tuple[Any, ...]
-    epsilon: Exact
-    protects: Unit
+    categories: tuple[Any, ...] = field(metadata=ANY_ORDER)
+    epsilon: Exact = field(metadata=PRICE)
+    protects: Unit = field(metadata=PRICE)
 
     def __post_init__(self) -> None:
         checks.label(self.column, "column")

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from fractions import Fraction
 from functools import cached_property
 from typing import Any, ClassVar, TypeVar
@@ -16,6 +16,7 @@ from ..bounds import Bounded
 from ..checks import Exact
 from ..noise.race import Kind
 from ..plan import Plan, Run
+from ..questions import PRICE
 from ..rows import Rows
 from ..units import Unit
 
@@ -48,7 +49,8 @@ class Scored(Plan[R]):
     """Candidates with scores: the coordinates of the query, by name."""
 
     query: Bounded
-    epsilon: Exact
+    epsilon: Exact = field(metadata=PRICE)
+    family = "best"
 
     def __post_init__(self) -> None:
         if not isinstance(self.query, Bounded):

@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 import math
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from fractions import Fraction
 from functools import cached_property
 
 from .. import checks, events, exact, grid
 from ..exact import Enclosure
 from ..plan import Run
+from ..questions import PRICE
 from ..record import record
 from ..rows import Rows
 from .local_sensitivity import Smooth, smooth
@@ -44,7 +45,7 @@ class SmoothMedian(UnitMedian[int]):
     There is no error bar: S is a property of the data, and how wide the noise was tells it.
     """
 
-    shape: int = 4
+    shape: int = field(default=4, metadata=PRICE)
 
     def __post_init__(self) -> None:
         super().__post_init__()

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from fractions import Fraction
 from functools import cached_property
 from typing import Any
@@ -18,6 +18,7 @@ from ..errors import ArgumentError, PlanError
 from ..interactive import Conversation, Interactive, accept_query
 from ..laws import RoundedLaplace
 from ..plan import Run
+from ..questions import ANY_ORDER, COARSE, PRICE
 from ..record import record
 from ..rows import Rows
 from ..schema import Table
@@ -58,13 +59,13 @@ class SparseVector(Interactive):
     mechanisms compose like others (Vadhan, Wang 2021; Vadhan, Zhang 2023).
     """
 
-    epsilon: Exact
-    protects: Unit
-    threshold: Exact = Fraction(0)
-    count: int = 1
-    questions: tuple[Any, ...] = ()
-    answers_epsilon: Exact = None
-    monotone: bool = False
+    epsilon: Exact = field(metadata=PRICE)
+    protects: Unit = field(metadata=PRICE)
+    threshold: Exact = field(default=Fraction(0), metadata=COARSE)
+    count: int = field(default=1, metadata=PRICE)
+    questions: tuple[Any, ...] = field(default=(), metadata=ANY_ORDER)
+    answers_epsilon: Exact = field(default=None, metadata=PRICE)
+    monotone: bool = field(default=False, metadata=PRICE)
 
     def __post_init__(self) -> None:
         object.__setattr__(self, "epsilon", checks.epsilon(self.epsilon))

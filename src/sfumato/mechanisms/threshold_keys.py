@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from fractions import Fraction
 from functools import cached_property
 from typing import Literal, get_args
@@ -14,6 +14,7 @@ from ..accounting import gdp
 from ..errors import ArgumentError
 from ..laws import SCALES, Law, RoundedGaussian, RoundedLaplace
 from ..plan import Run
+from ..questions import PRICE
 from ..record import record
 from ..rows import Rows
 from .keys import Cases, Keys, Label, Selected, blocks, least_threshold, tally
@@ -42,7 +43,7 @@ class ThresholdKeys(Keys):
     p(c)) for a key of c units, the sum of f is at most g per_unit max f(c)/c, and the threshold is taken over all c.
     """
 
-    noise: Kind = "laplace"
+    noise: Kind = field(default="laplace", metadata=PRICE)
 
     def __post_init__(self) -> None:
         super().__post_init__()

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from fractions import Fraction
 from functools import cached_property
 from typing import Any
@@ -18,6 +18,7 @@ from ..errors import ArgumentError, PlanError
 from ..interactive import Conversation, Interactive, accept_query
 from ..laws import RoundedLaplace
 from ..plan import Run
+from ..questions import ANY_ORDER, COARSE, PRICE
 from ..record import record
 from ..rows import Rows
 from ..schema import Table
@@ -53,13 +54,13 @@ class Thresholdout(Interactive):
     each crossing, which costs more and is not needed.)
     """
 
-    threshold: Exact
-    sensitivity: Exact
-    count: int
-    protects: Unit
-    tau: Exact = None
-    epsilon: Exact = None
-    questions: tuple[Any, ...] = ()
+    threshold: Exact = field(metadata=COARSE)
+    sensitivity: Exact = field(metadata=PRICE)
+    count: int = field(metadata=PRICE)
+    protects: Unit = field(metadata=PRICE)
+    tau: Exact = field(default=None, metadata=PRICE)
+    epsilon: Exact = field(default=None, metadata=PRICE)
+    questions: tuple[Any, ...] = field(default=(), metadata=ANY_ORDER)
 
     def __post_init__(self) -> None:
         object.__setattr__(self, "threshold", checks.positive(self.threshold, "threshold"))

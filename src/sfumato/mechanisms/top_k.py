@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 import math
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from fractions import Fraction
 from functools import cached_property
 from typing import Any
 
 from .. import checks, events
 from ..plan import Run
+from ..questions import PRICE
 from ..record import record
 from ..rows import Rows
 from .selection import Scored
@@ -36,7 +37,7 @@ class TopK(Scored[list[int]]):
     of epsilons; rho; a pair that dominates every bounded-range mechanism) all hold for adaptive choice.
     """
 
-    k: int
+    k: int = field(metadata=PRICE)
 
     def __post_init__(self) -> None:
         super().__post_init__()

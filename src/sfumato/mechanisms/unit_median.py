@@ -3,18 +3,20 @@
 from __future__ import annotations
 
 from abc import abstractmethod
-from dataclasses import dataclass
+from dataclasses import dataclass, field
+from fractions import Fraction
 from functools import cached_property
-from typing import Generic, TypeVar
+from typing import Any, Generic, TypeVar
 
 import numpy as np
 
-from .. import checks, grid, schema
+from .. import checks, grid, questions, schema
 from ..bounds.gather import average_rows
 from ..checks import Exact
 from ..errors import ArgumentError
 from ..grid import Integers
 from ..plan import Plan
+from ..questions import CLIP, PRICE
 from ..rows import Rows
 from ..schema import Column
 from ..units import Unit
@@ -34,10 +36,16 @@ class UnitMedian(Plan[R], Generic[R]):
     """
 
     column: str
-    lower: Exact
-    upper: Exact
-    epsilon: Exact
-    protects: Unit
+    lower: Exact = field(metadata=CLIP)
+    upper: Exact = field(metadata=CLIP)
+    epsilon: Exact = field(metadata=PRICE)
+    protects: Unit = field(metadata=PRICE)
+
+    family = "quantile"
+
+    def _question(self) -> dict[str, Any]:
+        """As a quantile asks for it."""
+        return super()._question() | {"q": [questions.number(Fraction(1, 2))]}
 
     def __post_init__(self) -> None:
         checks.label(self.column, "column")

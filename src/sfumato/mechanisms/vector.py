@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 from abc import abstractmethod
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from fractions import Fraction
 from functools import cached_property
 from typing import Any, ClassVar
@@ -20,6 +20,7 @@ from ..grid import FINER_COUNTS, Integers
 from ..laws import SCALES
 from ..noise import vectors
 from ..plan import Plan, Run
+from ..questions import PRICE
 from ..record import record
 from ..rows import Rows
 from ..units import Unit
@@ -32,8 +33,9 @@ class VectorNoise(Plan[Floats]):
     """A bounded query with noise on the whole vector at once."""
 
     query: Bounded
-    epsilon: Exact
+    epsilon: Exact = field(metadata=PRICE)
 
+    family = "value"
     widest: ClassVar[float]  # steps of noise on a coordinate that the sampler draws quickly
 
     def __post_init__(self) -> None:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from fractions import Fraction
 from functools import cached_property
 
@@ -15,6 +15,7 @@ from ..checks import Exact
 from ..errors import ArgumentError
 from ..laws import SCALES, Integers, RoundedGaussian, RoundedLaplace
 from ..plan import Run, rehearsed_above
+from ..questions import PRICE
 from ..record import record
 from ..rows import Rows
 from ..schema import COMMON_KEYS
@@ -45,7 +46,7 @@ class WeightedKeys(Keys):
     to both sides, and their counts move by at most per_unit in L1 (twice that under replace).
     """
 
-    count_epsilon: Exact = None
+    count_epsilon: Exact = field(default=None, metadata=PRICE)
 
     def __post_init__(self) -> None:
         super().__post_init__()

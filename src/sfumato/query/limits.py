@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping
-from dataclasses import dataclass, field, replace
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass, field, fields, replace
 from fractions import Fraction
 from typing import Any
 
-from .. import checks
+from .. import checks, contributions
 from ..checks import Exact
 from ..record import record
 from ..schema import Named
@@ -42,6 +42,13 @@ class Limits:
     sample: int | None = None
     salt: int = 0
     reach: Mapping[str, Any] = field(default_factory=dict)
+
+    def _contribution_bounds(self, path: str) -> Iterator[contributions.Bound]:
+        """All of its fields are limits."""
+        own = {f.name: contributions.scalar(getattr(self, f.name)) for f in fields(self)}
+        own |= {f"reach of {name}": contributions.scalar(reach) for name, reach in self.reach.items()}
+        limits = {name: limit for name, limit in own.items() if limit is not None}
+        return contributions.own(self, path, limits)
 
     def __post_init__(self) -> None:
         object.__setattr__(self, "rows", checks.positive(self.rows, "rows"))

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from contextlib import suppress
 from dataclasses import dataclass, field, replace
 from fractions import Fraction
@@ -10,11 +10,12 @@ from functools import cached_property
 from math import prod
 from typing import TYPE_CHECKING, Any, ClassVar
 
-from .. import checks, events
+from .. import checks, contributions, events
 from ..checks import Exact
 from ..errors import ArgumentError, PlanError
 from ..owners import other_names
 from ..plan import Plan, Run, rehearsed_above
+from ..questions import COARSE, PRICE
 from ..record import SHOWN, record
 from ..schema import COMMON_KEYS, Column, Named, Schema, Table
 from ..units import Unit
@@ -37,6 +38,9 @@ if TYPE_CHECKING:
 
     from ..sources import Connection
 
+ADVISED, BOUNDS = "sql-advised", "sql-bounds"
+"""What bounds a unit where no record does: limits that an adviser measures, and the query's own bounds of columns."""
+
 
 @record("plan-sql/1")
 @dataclass(frozen=True, kw_only=True)
@@ -57,18 +61,18 @@ class Sql(Plan[dict[str, Any]]):
 
     text: str
     schema: Schema
-    protects: Unit
-    epsilon: Exact = None
-    delta: Exact = Fraction(0)
-    rho: Exact = None
+    protects: Unit = field(metadata=PRICE)
+    epsilon: Exact = field(default=None, metadata=PRICE)
+    delta: Exact = field(default=Fraction(0), metadata=PRICE)
+    rho: Exact = field(default=None, metadata=PRICE)
     keys: Mapping[str, Any] = field(default_factory=dict)
-    bounds: Mapping[str, Any] = field(default_factory=dict)
-    limits: Limits | None = None
-    shares: Mapping[str, Any] = field(default_factory=dict)
-    advice: Exact = ADVICE
-    floor: bool = False
-    unclip: bool = False
-    hints: Hints | None = None
+    bounds: Mapping[str, Any] = field(default_factory=dict, metadata=COARSE)
+    limits: Limits | None = field(default=None, metadata=PRICE)
+    shares: Mapping[str, Any] = field(default_factory=dict, metadata=PRICE)
+    advice: Exact = field(default=ADVICE, metadata=PRICE)
+    floor: bool = field(default=False, metadata=PRICE)
+    unclip: bool = field(default=False, metadata=PRICE)
+    hints: Hints | None = field(default=None, metadata=PRICE)
     written: str | None = field(default=None, compare=False, repr=False, metadata=SHOWN)
     """The query as somebody wrote it, where `text` is the same question in the one way: how the answer is shown."""
     as_written: ClassVar[Sql | None] = None
@@ -128,6 +132,23 @@ class Sql(Plan[dict[str, Any]]):
     @property
     def opens(self) -> str:
         return "engine"
+
+    def _contribution_bounds(self, path: str) -> Iterator[contributions.Bound]:
+        """Limits first: those of the plan, or that an adviser measures them. Then the query's own bounds, which come
+        before those of the schema."""
+        square = self.rho is not None or self.delta != 0
+        at = contributions.joined(path, "limits")
+        if self.limits is not None:
+            for limit in contributions.within(self.limits, at):
+                yield limit | {"lengths": "square" if square else "add up"}
+        elif self.protects.of != "row":
+            yield {"of": at, "kind": ADVISED}
+        for name, (low, high) in self.bounds.items():
+            clamp = {"lower": contributions.scalar(low), "upper": contributions.scalar(high)}
+            yield {"of": contributions.joined(path, f"bounds.{name}"), "kind": BOUNDS, "column": name, **clamp}
+        for bound in contributions.within(self.schema, contributions.joined(path, "schema")):
+            if bound["of"].rpartition(".")[2].lower() not in self.bounds:
+                yield bound
 
     @cached_property
     def front(self) -> Front:

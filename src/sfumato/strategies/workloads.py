@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Set
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from functools import cached_property
 from typing import Any
 
@@ -12,6 +12,7 @@ from numpy.typing import NDArray
 
 from .. import checks
 from ..checks import Exact
+from ..questions import FINE, PRICE
 from ..record import record
 from .base import Floats, Workload
 
@@ -81,8 +82,8 @@ class Ranges(Workload):
 class Listed(Workload):
     """Any list of linear queries: a label and a weight on every cell for each."""
 
-    labels: tuple[str, ...]
-    weights: tuple[tuple[Exact, ...], ...]
+    labels: tuple[str, ...] = field(metadata=PRICE)
+    weights: tuple[tuple[Exact, ...], ...] = field(metadata=FINE)
 
     def __post_init__(self) -> None:
         super().__post_init__()

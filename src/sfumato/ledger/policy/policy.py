@@ -16,12 +16,12 @@ from ...accounting.budget import Budget
 from ...checks import Exact
 from ...errors import ArgumentError, PolicyError
 from ...record import record
-from .alike import WRAPPERS, alike, kinds_within
+from .mechanisms import kinds_within, with_noise
 from .parts import AccountRule, AlertRule, Band, exceeds, patterns, ruled, tree
 from .people import ACTS, DUTIES, ROLES, needed, people
 
 __all__ = [
-    "ACTS", "DUTIES", "ROLES", "AccountRule", "AlertRule", "Asked", "Band", "Policy", "alike", "kinds_within"
+    "ACTS", "DUTIES", "ROLES", "AccountRule", "AlertRule", "Asked", "Band", "Policy", "kinds_within"
 ]  # fmt: skip
 
 
@@ -267,9 +267,8 @@ class Policy:
 
 
 def _strange(kinds: tuple[str, ...], allowed: tuple[str, ...]) -> str | None:
-    """The first kind that no pattern matches. What only wraps others is as allowed as they are."""
-    inner = [kind for kind in kinds if kind.split("/")[0] not in WRAPPERS]
-    for kind in inner or ("a plan whose parts are not named",):
+    """The first kind that no pattern matches."""
+    for kind in with_noise(kinds) or ("a plan whose parts are not named",):
         names = (kind, kind.removeprefix("plan-"))
         if not any(fnmatchcase(name, pattern) for name in names for pattern in allowed):
             return kind

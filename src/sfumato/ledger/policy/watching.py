@@ -4,20 +4,27 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 from fractions import Fraction
+from typing import Any
 
+from ... import questions
+from ...plan import Plan
 from ..stores.base import Account, Book
 from .alerts import Alert, Watch
 from .approvals import ledger_time
-from .policy import Policy, alike
+from .policy import Policy
 
 
 def spent(
-    book: Book, policy: Policy | None, before: dict[str, Account], after: dict[str, Account], plan: str | None = None
+    book: Book,
+    policy: Policy | None,
+    before: dict[str, Account],
+    after: dict[str, Account],
+    plan: Plan[Any] | None = None,
 ) -> tuple[Alert, ...]:
     """After a spend, before its commit: which accounts crossed a mark, burn fast, or see one question over and over."""
     if policy is None:
         return ()
-    now, digest = ledger_time(book), None if plan is None else alike(plan)
+    now, digest = ledger_time(book), None if plan is None else questions.digest(plan.asks())
     alerts: list[Alert] = []
     for name, account in after.items():
         watch: Watch = book.fact("watch", name) or Watch(account=name)

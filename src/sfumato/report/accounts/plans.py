@@ -7,13 +7,13 @@ from collections.abc import Iterator, Mapping
 from functools import lru_cache
 from typing import Any
 
-from ... import record, times
+from ... import questions, record
+from ...errors import RecordError
 from ...events import Event
 from ...plan import Plan
+from . import old_entries
 
-# How far one unit may reach: the limits that plans and their queries carry.
-_LIMITS = ("per_unit", "lower", "upper", "norm", "bound", "clip", "most", "limit")
-_SQL_LIMITS = "sql-limits/1"  # all of whose fields are limits
+_SQL_LIMITS = "sql-limits/1"
 _QUERY, _COLUMN, _BOUNDS, _ADVISED = "plan-sql/1", "column/1", "sql-bounds", "sql-advised"
 
 
@@ -28,10 +28,24 @@ def parameters(text: str) -> tuple[str | None, Mapping[str, Any]]:
     return name if isinstance(name, str) else None, own
 
 
-@lru_cache(maxsize=256)
-def contribution_bounds(text: str) -> tuple[Mapping[str, Any], ...]:
-    """The queries in a plan that limit what one unit can do, with their limits."""
-    return tuple(_bounded(_json(text), ""))
+def question(text: str | None, stored: Any) -> str | None:
+    """The digest of what a plan asks: what its entry stores of it, or, in an entry of before, what the plan's JSON
+    tells. Equal for the same question at another price."""
+    asked = _json(stored) if isinstance(stored, str) else None
+    if isinstance(asked, list):
+        return questions.digest(asked)
+    try:
+        return None if text is None else old_entries.question(text)
+    except RecordError:
+        return None
+
+
+def contribution_bounds(text: str | None, stored: Any) -> tuple[Mapping[str, Any], ...] | None:
+    """What bounds one unit, with its limits: as the entry stores it, or read from the plan in an entry of before."""
+    bounds = _json(stored) if isinstance(stored, str) else None
+    if isinstance(bounds, list) and all(isinstance(bound, Mapping) for bound in bounds):
+        return tuple({name: limit for name, limit in bound.items() if _scalar(limit) is not None} for bound in bounds)
+    return None if text is None else old_entries.contribution_bounds(text)
 
 
 @lru_cache(maxsize=256)
@@ -77,62 +91,6 @@ def steps(plan: Plan[Any]) -> tuple[str, ...] | None:
         return None
 
 
-def _bounded(body: Any, path: str) -> Iterator[dict[str, Any]]:
-    if isinstance(body, list):
-        for place, item in enumerate(body):
-            yield from _bounded(item, f"{path}[{place}]")
-    if not isinstance(body, Mapping) or body.get("is") in ("exact", "array", "live", "unit/1"):
-        return
-    if body.get("is") == "map":
-        for name, item in _pairs(body):
-            yield from _bounded(item, f"{path}.{name}" if path else name)
-        return
-    if body.get("is") == _QUERY:
-        yield from _of_query(body, path)
-        return
-    if body.get("is") == _SQL_LIMITS:
-        own = {name: _scalar(item) for name, item in body.items() if name != "is" and _scalar(item) is not None}
-        reach = {f"reach of {name}": _scalar(item) for name, item in _pairs(body.get("reach"))}
-        yield {"of": path or "plan", "kind": _SQL_LIMITS, **own, **reach}
-        return
-    if body.get("private") is False:  # a table that hides nobody limits nobody
-        return
-    found = {name: _scalar(body[name]) for name in _LIMITS if name in body and _scalar(body[name]) is not None}
-    if body.get("type") in ("date", "moment"):  # stored as days or microseconds
-        found = {
-            name: times.shown(int(each), body["type"])
-            for name, each in found.items()
-            if str(each).lstrip("-").isdigit()
-        }
-    if found:
-        column = body.get("column")
-        yield {"of": path or "plan", "kind": body.get("is"), **({"column": column} if column else {}), **found}
-    for name, item in body.items():
-        if name != "is":
-            yield from _bounded(item, f"{path}.{name}" if path else name)
-
-
-def _of_query(body: Mapping[str, Any], path: str) -> Iterator[dict[str, Any]]:
-    """Limits first: those of the plan, or that an adviser measures them. Then the query's own bounds, which come before
-    those of the schema."""
-    within = f"{path}." if path else ""
-    unit = body.get("protects")
-    by_rows = isinstance(unit, Mapping) and unit.get("of") == "row"
-    plain = body.get("rho") is None and _scalar(body.get("delta")) in (None, 0, "0")
-    for each in _bounded(body.get("limits"), f"{within}limits"):
-        yield each | {"lengths": "add up" if plain else "square"}
-    if body.get("limits") is None and not by_rows:
-        yield {"of": f"{within}limits", "kind": _ADVISED}
-    own = {}
-    for name, pair in _pairs(body.get("bounds")):
-        if isinstance(pair, list) and len(pair) == 2:
-            own[name] = {"lower": _scalar(pair[0]), "upper": _scalar(pair[1])}
-            yield {"of": f"{within}bounds.{name}", "kind": _BOUNDS, "column": name, **own[name]}
-    for each in _bounded(body.get("schema"), f"{within}schema"):
-        if str(each["of"]).rpartition(".")[2].lower() not in own:
-            yield each
-
-
 def bound_words(limit: Mapping[str, Any], unit: str) -> str:
     """One of the contribution bounds, as a sentence."""
     kind = limit.get("kind")
@@ -165,14 +123,6 @@ def _limit_words(limit: Mapping[str, Any], unit: str) -> str:
     words.append(f"where {unit}s are counted, in {most}")
     words += [f"in {name[9:]} up to {limit[name]}" for name in limit if name.startswith("reach of ")]
     return "; ".join([*words, "one that holds more is weighted down as a whole"])
-
-
-def _pairs(body: Any) -> Iterator[tuple[str, Any]]:
-    """The names and values of a stored mapping."""
-    items = body.get("items") if isinstance(body, Mapping) else None
-    for pair in items if isinstance(items, list) else ():
-        if isinstance(pair, list) and len(pair) == 2:
-            yield str(pair[0]), pair[1]
 
 
 def _inside(body: Mapping[str, Any]) -> Iterator[Mapping[str, Any]]:

@@ -26,7 +26,7 @@ from ...plan import Receipt
 from ...units import Unit
 from .course import Course, Gauges, Price
 from .history import Place, asked_for, deep, links, moment, places, plan_of, shallow
-from .plans import contribution_bounds, parameters, steps
+from .plans import contribution_bounds, parameters, question, steps
 from .variants import at_own_delta, proven
 
 ADAPTIVITY = "filter, adaptively chosen"
@@ -49,6 +49,7 @@ class Released:
     charged        per account, for each member that was open: currency, price, failures
     before, after  what each account had spent in all when it was paid, and after it (of a hold: after its last draw)
     variant        what is proven of the event, and `native` its parameter there
+    question       the digest of what it asks: equal for the same question at another price
     epsilon        its price at its own delta, as priced today; of a part, what it would cost alone
     draws, steps   of a hold: how often something was drawn; of work in steps, how many of them
     part_of        of a part, the number of the entry that paid for it: `charged` is empty here, and full there
@@ -67,6 +68,7 @@ class Released:
     places: tuple[Place, ...]
     unit: Unit
     bounds: tuple[Mapping[str, Any], ...] | None
+    question: str | None
     plan_hash: str
     plan: str | None
     mechanism: str | None
@@ -227,7 +229,8 @@ def _paid(told: Mapping[str, Any], link: Link, previous: bytes | None, course: C
         data=receipt.data,
         places=places(receipt.data),
         unit=receipt.unit,
-        bounds=None if text is None else contribution_bounds(text),
+        bounds=contribution_bounds(text, told.get("limits")),
+        question=question(text, told.get("question")),
         plan_hash=receipt.plan_hash,
         plan=text,
         mechanism=None if text is None else parameters(text)[0],
