@@ -14,7 +14,7 @@ from hypothesis.stateful import RuleBasedStateMachine, invariant, precondition, 
 from sfumato import Budget, events, record, reserve
 from sfumato.accounting.filters import Filter
 from sfumato.errors import ArgumentError, BudgetError, SfumatoError
-from sfumato.ledger.granting import past
+from sfumato.ledger.grants import past
 from sfumato.ledger.ledger import Ledger
 from sfumato.ledger.proof.replay import replay
 from sfumato.ledger.proof.verify import verify

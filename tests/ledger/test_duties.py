@@ -14,7 +14,7 @@ import pytest
 from sfumato import Budget, Curator, MemoryLedger, Private, bounds, events, record, reserve
 from sfumato import mechanisms as m
 from sfumato.errors import BudgetError, LedgerError, PolicyError, ReceiptError
-from sfumato.ledger import spending
+from sfumato.ledger import payments
 from sfumato.ledger.ledger import Ledger
 from sfumato.ledger.opening import open_ledger
 from sfumato.ledger.policy import watching
@@ -272,14 +272,14 @@ def test_what_is_remembered_goes_with_what_is_refused(ledgers: Stores, monkeypat
             return book.facts("watch")
 
     before, told = remembered(), []
-    monkeypatch.setattr("sfumato.ledger.desk.tell", lambda alerts, policy: told.append(alerts))
+    monkeypatch.setattr("sfumato.ledger.desk.send", lambda alerts, policy: told.append(alerts))
 
     def broken(*_: Any) -> Any:
         watched(*_)
         raise LedgerError("the disk is full")
 
     watched = watching.spent
-    monkeypatch.setattr(spending.watching, "spent", broken)
+    monkeypatch.setattr(payments.watching, "spent", broken)
     with pytest.raises(LedgerError):
         ask(office["ana"], laplace(1.5))
     assert remembered() == before and told == [] and office["ana"].spent("visits")[0].spent == 0
@@ -359,7 +359,7 @@ def test_whoever_comes_second_with_a_key_leaves_the_first_one_alone() -> None:
 
     class Overtaken(MemoryLedger):
         def __init__(self) -> None:
-            self._store, self._principal, self._begun = ledger._store, "somebody", True
+            Ledger.__init__(self, ledger._store)
 
         def paid(self, *args: Any, **more: Any) -> Any:
             return first, None

@@ -17,7 +17,7 @@ from sfumato import mechanisms as m
 from sfumato.bounds import Count
 from sfumato.ledger.ledger import Ledger
 from sfumato.ledger.policy.policy import AccountRule, Policy
-from sfumato.ledger.proof.birth import told
+from sfumato.ledger.proof.birth import entry_bytes
 from sfumato.ledger.proof.chain import GENESIS, Link
 from sfumato.ledger.stores.memory import MemoryStore
 from sfumato.report.accounts import Released, history, releases
@@ -113,7 +113,7 @@ def test_a_long_history_is_not_read_ahead() -> None:
         def entries(self, first: int = 1) -> Iterator[tuple[Link, bytes]]:
             link = GENESIS
             while True:
-                body = told("note", "x")
+                body = entry_bytes("note", "x", {})
                 link = link.next(body)
                 self.given += 1
                 yield link, body
@@ -204,7 +204,7 @@ def test_totals_are_not_guessed_after_an_entry_that_cannot_be_followed() -> None
     ledger = _ledger(a=Budget(epsilon=1))
     pay(ledger, laplace(Fraction(1, 10)))
     with ledger._store.writing() as book:
-        book.append(told("moonshot", "x", account="a"))
+        book.append(entry_bytes("moonshot", "x", {"account": "a"}))
     pay(ledger, laplace(Fraction(1, 5)))
     first, second = _rows(ledger)
     assert first.after["a"] is not None
@@ -218,7 +218,7 @@ def test_a_plan_that_cannot_be_built_again_has_its_json() -> None:
     text = '{"is": "plan-from-2099/1", "epsilon": {"is": "exact", "value": "1/3"}}'
     newer = record.parse(record.canonical(receipt))
     with ledger._store.writing() as book:
-        book.append(told("spend", "x", receipt=newer, delta=Fraction(0), plan=text, key=None))
+        book.append(entry_bytes("spend", "x", {"receipt": newer, "delta": Fraction(0), "plan": text, "key": None}))
     row = _rows(ledger)[-1]
     assert row.words is None and row.plan == text
     assert row.mechanism == "plan-from-2099/1" and row.parameters == {"epsilon": "1/3"}

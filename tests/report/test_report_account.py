@@ -219,7 +219,7 @@ def test_an_account_that_is_none(account: Any) -> None:
 
 def test_marks_of_redaction_are_nowhere() -> None:
     ledger = MemoryLedger({"people": Budget(epsilon=3)})
-    ledger._principal = "MARK-actor"
+    ledger._desk.principal = "MARK-actor"
     Curator(people("MARK-version"), ledger).release(ages(), note="MARK-purpose", key="MARK-key")
     ledger.declare("people@MARK-version", "without DP", "MARK-declared", recipients="MARK-reader", reason="MARK-why")
     about = About(trust="MARK-trust", security="MARK-security", access="MARK-access")

@@ -373,7 +373,7 @@ MARKS = {
 def marked() -> tuple[Ledger, Release, About]:
     """A release in which every topic has a word of its own."""
     ledger = MemoryLedger({"visits": Budget(epsilon=3, delta=1e-6)})
-    ledger._principal = MARKS["actors"]
+    ledger._desk.principal = MARKS["actors"]
     private = visits(MARKS["data"])
     plan = sf.sql(
         "SELECT COUNT(*) AS n FROM visits WHERE ward <> 'MARK-query'", private, epsilon=1, limits={"rows": 8642}

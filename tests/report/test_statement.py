@@ -13,7 +13,7 @@ from sfumato import mechanisms as m
 from sfumato.bounds import Count
 from sfumato.errors import BudgetError
 from sfumato.ledger.ledger import Ledger
-from sfumato.ledger.proof.birth import told
+from sfumato.ledger.proof.birth import entry_bytes
 from sfumato.ledger.stores.memory import MemoryStore
 from sfumato.report.accounts import Statement, releases, statement
 from sfumato.report.accounts.tally import MOST_KINDS, Tally, basic, in_advance, tally
@@ -243,7 +243,7 @@ def test_a_statement_of_nobody_is_refused() -> None:
 def test_releases_that_cannot_be_read_are_not_left_out() -> None:
     ledger = _ledger()
     pay(ledger, laplace(Fraction(1, 10)))
-    text = json.loads(told("spend", "x", receipt=None, delta=Fraction(0)))
+    text = json.loads(entry_bytes("spend", "x", {"receipt": None, "delta": Fraction(0)}))
     newer = {"is": "receipt/1", "id": "r", "accounts": ["a"], "event": {"is": "event-from-2099/1"}}
     text["items"] = [["receipt", newer] if pair[0] == "receipt" else pair for pair in text["items"]]
     with ledger._store.writing() as book:

@@ -64,7 +64,7 @@ MAY_IMPORT: dict[str, set[str]] = {
         "kinds", "times", "questions",
     },
     **{
-        file: {"ledger", "report/accounts", "plan", "events", "accounting", "display", "checks", "errors"}
+        file: {"ledger", "report/accounts", "plan", "events", "units", "accounting", "display", "checks", "errors"}
         for file in _LEDGER_DOOR
     },
     "display": set(),

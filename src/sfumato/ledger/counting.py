@@ -5,6 +5,7 @@ from __future__ import annotations
 import math
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import replace
+from datetime import timedelta
 from fractions import Fraction
 from typing import Any
 
@@ -16,6 +17,8 @@ from ..events import Event
 from ..plan import Plan
 from ..units import Unit
 from .stores.base import Account
+
+WINDOW = timedelta(days=30)  # over which a forecast looks back, unless told otherwise
 
 MOST = balance.MANY
 _BITS = 512  # as members keep their totals

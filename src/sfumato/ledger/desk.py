@@ -1,18 +1,20 @@
-"""What every part of a ledger shares: the store, who writes, and whether the policy lets them."""
+"""What the parts of a ledger share: the store, who writes, and whether the policy lets them."""
 
 from __future__ import annotations
 
 import re
+from collections.abc import Mapping
 from datetime import UTC, datetime
 from typing import Any
 
 from .. import checks, record
 from .._version import PRICES, VERSION
 from ..errors import PolicyError
-from .policy.alerts import Alert, tell
+from .policy.alerts import Alert
+from .policy.alerts import tell as send
 from .policy.approvals import Act, Approvals, latest, ledger_time
 from .policy.policy import Policy
-from .proof.birth import begin, told
+from .proof.birth import begin, entry_bytes
 from .stores.base import Book, Store
 
 LIBRARY = f"sfumato {VERSION}, prices {PRICES}"  # what priced an entry's events
@@ -29,37 +31,37 @@ class Desk:
     def __init__(self, store: Store, *, principal: str | None = None) -> None:
         if not hasattr(store, "writing"):
             raise checks.refuse("store", store, "a store: open a ledger by its path with sf.open_ledger")
-        self._store = store
+        self.store = store
         signs = store.principal
         if principal is None:
             principal = signs or "somebody"
         elif signs not in (None, principal):
             raise checks.refuse("principal", principal, "the role that is logged in: leave it out")
-        self._principal = checks.label(principal, "principal")
+        self.principal = checks.label(principal, "principal")
         self._begun = getattr(store, "anchored", False)  # an anchored store begins by itself
 
-    def _write(self, book: Book, kind: str, **fields: Any) -> int:
+    def write(self, book: Book, kind: str, fields: Mapping[str, Any]) -> int:
         """One more entry; its number."""
         if not self._begun:
-            self._begun = begin(book, self._principal)
+            self._begun = begin(book, self.principal)
         if book.fact("policy", "") is not None and (last := latest(book)) > datetime.now(UTC).isoformat():
-            fields["latest"] = last  # approvals run out by it
-        return book.append(told(kind, self._principal, **fields)).number
+            fields = {**fields, "latest": last}  # approvals run out by it
+        return book.append(entry_bytes(kind, self.principal, fields)).number
 
-    def _policy(self, book: Book, duty: str) -> Policy | None:
+    def policy(self, book: Book, duty: str) -> Policy | None:
         """The policy in force; refused where it does not give this duty to whoever asks."""
         policy: Policy | None = book.fact("policy", "")
-        if policy is not None and (refusal := policy.refusal(self._principal, duty)) is not None:
+        if policy is not None and (refusal := policy.refusal(self.principal, duty)) is not None:
             raise PolicyError(refusal)
         return policy
 
-    def _approved(self, book: Book, policy: Policy | None, act: Act, needed: int, why: str) -> tuple[int, ...]:
+    def approved(self, book: Book, policy: Policy | None, act: Act, needed: int, why: str) -> tuple[int, ...]:
         """The numbers of the approvals that are used up by the act; refused where there are too few."""
         if policy is None or not needed:
             return ()
         name = record.digest(act)
         given: Approvals = book.fact("approval", name) or Approvals(act=act)
-        valid = given.valid(policy, self._principal, ledger_time(book))
+        valid = given.valid(policy, self.principal, ledger_time(book))
         if len(valid) < needed:
             raise PolicyError(
                 f"{why}: it needs {needed} approval(s) of others, and has {len(valid)}; ask with "
@@ -69,10 +71,10 @@ class Desk:
         book.put_fact("approval", name, Approvals(act=act))
         return tuple(given.number for given in valid[:needed])
 
-    def _tell(self, policy: Policy | None, alerts: tuple[Alert, ...]) -> None:
+    def tell(self, policy: Policy | None, alerts: tuple[Alert, ...]) -> None:
         """After the commit: what cannot be told never holds up what was decided."""
         if policy is not None and alerts:
-            tell(alerts, policy)
+            send(alerts, policy)
 
 
 def short(text: str, name: str) -> str:

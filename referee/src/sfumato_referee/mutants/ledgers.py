@@ -15,11 +15,15 @@ from sfumato import record
 from sfumato.accounting.filters import Charge, Filter, HeldSteps
 from sfumato.errors import BudgetError, ReceiptError
 from sfumato.events import Repeat
+from sfumato.ledger.charges import Charges
+from sfumato.ledger.desk import Desk
 from sfumato.ledger.ledger import Ledger
+from sfumato.ledger.payments import Payments
 from sfumato.ledger.policy.policy import Policy
 from sfumato.ledger.proof.anchor import Anchor
 from sfumato.ledger.proof.chain import GENESIS, first_broken
 from sfumato.ledger.proof.report import Problem, Report
+from sfumato.ledger.request import Request
 from sfumato.ledger.stores.base import Account, Book, Store
 from sfumato.ledger.tree import payers
 from sfumato.plan import Plan, Receipt, Steps
@@ -27,9 +31,21 @@ from sfumato.plan import Plan, Receipt, Steps
 from .stores import ReadThenInsert as ReadThenInsert
 
 
+class _NamedBefore(Charges):
+    """The next receipt may have been given away already."""
+
+    due: Receipt | None = None
+
+    def receipt(self, accounts: tuple[str, ...], request: Request, loop: str) -> Receipt:
+        due, self.due = self.due, None
+        return due or super().receipt(accounts, request, loop)
+
+
 class AnswerFirst(Ledger):
     """Answers at once, and writes the release down when the next one comes, or at the end. What was shown just before
     the process died was never recorded (L1)."""
+
+    _charges_type = _NamedBefore
 
     def __init__(self, store: Store) -> None:
         super().__init__(store)
@@ -38,7 +54,8 @@ class AnswerFirst(Ledger):
     def spend(self, accounts: tuple[str, ...], plan: Plan[Any], **named: Any) -> Receipt:
         self.catch_up()
         named.pop("key", None)
-        receipt = self._receipt(accounts, plan, named["data"], named["grade"], named["note"], "plan")
+        request = Request(accounts, plan, named["data"], named["grade"], named["note"])
+        receipt = self._charges.receipt(accounts, request, "plan")
         self._late = [(accounts, plan, named), receipt]
         return receipt
 
@@ -51,25 +68,25 @@ class AnswerFirst(Ledger):
     def catch_up(self) -> None:
         if not self._late:
             return
-        (accounts, plan, named), self._due, settled = self._late
+        (accounts, plan, named), due, settled = self._late
         self._late = []
+        assert isinstance(self._charges, _NamedBefore)
+        self._charges.due = due
         paid = super().spend(accounts, plan, **named)
         super().open(paid)
         super().settle(paid, *settled)
 
-    def _receipt(self, *args: Any, **named: Any) -> Receipt:
-        due: Receipt | None = self.__dict__.pop("_due", None)
-        return due or super()._receipt(*args, **named)
+
+class _NamedOnlyCharges(Charges):
+    def asked(self, book: Book, request: Request) -> tuple[dict[str, Account], Policy | None, tuple[int, ...]]:
+        return payers(book, request.accounts, "", request.plan.unit), None, ()
 
 
 class NamedOnly(Ledger):
     """Charges whom the caller names, and all above them, and leaves the data's own accounts to the caller's honesty:
     a team that stands elsewhere asks on and on, and the data's cap never hears of it."""
 
-    def _asked(
-        self, book: Book, accounts: tuple[str, ...], plan: Plan[Any], data: str, grade: str, note: str
-    ) -> tuple[dict[str, Account], Policy | None, tuple[int, ...]]:
-        return payers(book, accounts, "", plan.unit), None, ()
+    _charges_type = _NamedOnlyCharges
 
 
 class Refunded(Ledger):
@@ -90,19 +107,22 @@ class Refunded(Ledger):
                         book.put_account(account)
 
 
-class PaidForGood(Ledger):
-    """Leaves a part in its list when it is taken: once paid for, it is released as often as anybody likes, each time
-    with fresh noise."""
-
-    def _part(self, book: Book, *args: Any, **named: Any) -> Receipt | None:
-        data, plan = args[2], args[1]
-        name = record.digest((data, plan.hash))
+class _PaidForGoodPayments(Payments):
+    def part(self, book: Book, request: Request) -> Receipt | None:
+        name = record.digest((request.data, request.plan.hash))
         before = {each: book.fact("part", each) for each in (name, "")}
-        receipt = super()._part(book, *args, **named)
+        receipt = super().part(book, request)
         if receipt is not None:
             for each, fact in before.items():
                 book.put_fact("part", each, fact)
         return receipt
+
+
+class PaidForGood(Ledger):
+    """Leaves a part in its list when it is taken: once paid for, it is released as often as anybody likes, each time
+    with fresh noise."""
+
+    _payments_type = _PaidForGoodPayments
 
 
 class SecondDraw(Ledger):
@@ -154,12 +174,9 @@ class EndlessSteps(Ledger):
         return super().draw_steps(receipt, steps)
 
 
-class FirstStepFree(Ledger):
-    """Charges members that price plans nothing for steps, the first ones neither: the tight price of the whole is
-    never paid."""
-
-    def _charges(self, book: Book, paying: dict[str, Account], *args: Any, **named: Any) -> Any:
-        charged, after = super()._charges(book, paying, *args, **named)
+class _FirstStepFreeCharges(Charges):
+    def charged(self, book: Book, paying: dict[str, Account], *args: Any, **named: Any) -> Any:
+        charged, after = super().charged(book, paying, *args, **named)
         if named.get("drawing") is None:
             return charged, after
         for name, account in paying.items():
@@ -171,11 +188,16 @@ class FirstStepFree(Ledger):
         return charged, after
 
 
-class FloatSums(Ledger):
-    """Adds up what was spent as floats: ten tenths are not one, and the small change is lost (L11)."""
+class FirstStepFree(Ledger):
+    """Charges members that price plans nothing for steps, the first ones neither: the tight price of the whole is
+    never paid."""
 
-    def _charges(self, book: Book, paying: dict[str, Account], *args: Any, **named: Any) -> Any:
-        charged, after = super()._charges(book, paying, *args, **named)
+    _charges_type = _FirstStepFreeCharges
+
+
+class _FloatSumsCharges(Charges):
+    def charged(self, book: Book, paying: dict[str, Account], *args: Any, **named: Any) -> Any:
+        charged, after = super().charged(book, paying, *args, **named)
         for name, account in after.items():
             assert account.filter is not None
             before = {m.name: m.spent for m in paying[name].filter.open}  # type: ignore[union-attr]
@@ -185,6 +207,12 @@ class FloatSums(Ledger):
             ]
             after[name] = replace(account, filter=replace(account.filter, open=tuple(rounded)))
         return charged, after
+
+
+class FloatSums(Ledger):
+    """Adds up what was spent as floats: ten tenths are not one, and the small change is lost (L11)."""
+
+    _charges_type = _FloatSumsCharges
 
 
 class Unpriced(Ledger):
@@ -207,12 +235,9 @@ class Unpriced(Ledger):
             return Receipt.__new__(Receipt)
 
 
-class BelievesDisjoint(Ledger):
-    """Takes releases for ones on different people whenever they are asked for one by one: it charges the largest of
-    them, and nobody looked whether they overlap (L13)."""
-
-    def _charges(self, book: Book, paying: dict[str, Account], *args: Any, **named: Any) -> Any:
-        charged, after = super()._charges(book, paying, *args, **named)
+class _BelievesDisjointCharges(Charges):
+    def charged(self, book: Book, paying: dict[str, Account], *args: Any, **named: Any) -> Any:
+        charged, after = super().charged(book, paying, *args, **named)
         for name, account in paying.items():
             assert account.filter is not None
             pairs = zip(account.filter.open, charged[name].prices, strict=True)
@@ -220,6 +245,13 @@ class BelievesDisjoint(Ledger):
             charged[name] = Charge(tuple(prices))
             after[name] = replace(after[name], filter=account.filter.after(charged[name]))
         return charged, after
+
+
+class BelievesDisjoint(Ledger):
+    """Takes releases for ones on different people whenever they are asked for one by one: it charges the largest of
+    them, and nobody looked whether they overlap (L13)."""
+
+    _charges_type = _BelievesDisjointCharges
 
 
 class YearlyBudget(Ledger):
@@ -237,23 +269,31 @@ class YearlyBudget(Ledger):
         return super().spend(accounts, plan, **named)
 
 
+class _AnybodyMayDesk(Desk):
+    def policy(self, book: Book, duty: str) -> Policy | None:
+        policy: Policy | None = book.fact("policy", "")
+        return policy
+
+
 class AnybodyMay(Ledger):
     """Writes down who asks, and never looks whether they may (L15)."""
 
-    def _policy(self, book: Book, duty: str) -> Policy | None:
-        policy: Policy | None = book.fact("policy", "")
-        return policy
+    _desk_type = _AnybodyMayDesk
+
+
+class _OdometerSoldAsFilterCharges(Charges):
+    def charged(self, book: Book, paying: dict[str, Account], *args: Any, **named: Any) -> Any:
+        try:
+            return super().charged(book, paying, *args, **named)
+        except BudgetError:
+            return {name: Charge(()) for name in paying}, dict(paying)
 
 
 class OdometerSoldAsFilter(Ledger):
     """Reads off how much was lost so far, and refuses nothing. The reading is right at any time that was fixed before;
     who stops when the answers look best has read it at another one (B3)."""
 
-    def _charges(self, book: Book, paying: dict[str, Account], *args: Any, **named: Any) -> Any:
-        try:
-            return super()._charges(book, paying, *args, **named)
-        except BudgetError:
-            return {name: Charge(()) for name in paying}, dict(paying)
+    _charges_type = _OdometerSoldAsFilterCharges
 
 
 def hashes_alone(store: Store, anchor: Anchor | None = None, **_: Any) -> Report:

@@ -103,7 +103,7 @@ def _maker(pydantic: Any) -> Any:
     config = pydantic.ConfigDict(extra="forbid")
     known_keys = {"known": pydantic.model_validator(mode="before")(classmethod(known))}
 
-    def model(name: str, **fields: Any) -> Any:
+    def model(name: str, **fields: tuple[Any, Any]) -> Any:
         return pydantic.create_model(name, __config__=config, __validators__=known_keys, **fields)
 
     return model

@@ -31,7 +31,7 @@ from ...errors import LedgerError
 from ..stores.base import Book, Store
 from . import anchor as anchors
 from .anchor import Anchor, Checkpoint
-from .birth import begin, read, told, unused
+from .birth import begin, entry_bytes, read, unused
 from .chain import GENESIS, Link
 from .head import HeadFile
 from .headed import check_accepted
@@ -193,7 +193,7 @@ class AnchoredStore:
                         raise LedgerError("the ledger continues its anchor: there is nothing to accept")
                 gone = None if seen.checkpoint is None else (seen.checkpoint.number, seen.checkpoint.hash)
                 fields = {"reason": reason, "principals": principals, "given_up": gone, "writer": self._writer}
-                book.append(told("accept restore", self._principal, **fields))
+                book.append(entry_bytes("accept restore", self._principal, fields))
                 ledger = self._name(book)
             link = book.head
             if not self._add(ledger, link, seen, fresh=True, restored=True):
@@ -208,7 +208,9 @@ class AnchoredStore:
                 with self._store.writing() as book:
                     begin(book, self._principal, self._key.public)
                     self._judge(book, self._fetch())
-                    book.append(told("writer", self._principal, writer=self._writer, key=self._key.public))
+                    book.append(
+                        entry_bytes("writer", self._principal, {"writer": self._writer, "key": self._key.public})
+                    )
                     book.put_fact("anchor", "", self._key.public)  # from now on nobody writes without one
                 self._own, self._head = book.head, max(self._head, book.head)
             self._publish(self._own, fresh=True)

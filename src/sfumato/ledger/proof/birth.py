@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import secrets
+from collections.abc import Mapping
 from datetime import UTC, datetime
 from functools import lru_cache
 from typing import Any, NamedTuple
@@ -23,7 +24,7 @@ class Birth(NamedTuple):
     anchor: str | None = None
 
 
-def told(kind: str, by: str, **fields: Any) -> bytes:
+def entry_bytes(kind: str, by: str, fields: Mapping[str, Any]) -> bytes:
     """An entry's bytes. The time is what the clock said: it is told, and nothing is decided by it."""
     for event in (getattr(fields.get("receipt"), "event", None), fields.get("event")):
         if event is not None and not _sound(event):
@@ -59,7 +60,7 @@ def begin(book: Book, by: str, anchor: str | None = None) -> bool:
     """Give a new ledger its first entry, or refuse one that must not be written without its anchor. True if the entry
     was there before, so that nobody need ask again; a new one may still be undone."""
     if book.head == GENESIS:
-        book.append(told("birth", by, ledger=secrets.token_hex(16), anchor=anchor))
+        book.append(entry_bytes("birth", by, {"ledger": secrets.token_hex(16), "anchor": anchor}))
         return False
     born = read(book)
     if anchor is None and ((born is not None and born.anchor is not None) or book.fact("anchor", "") is not None):

@@ -23,7 +23,7 @@ from contextlib import contextmanager
 from ... import checks
 from ...errors import LedgerError
 from ..stores.base import Book, Store
-from .birth import begin, told
+from .birth import begin, entry_bytes
 from .chain import GENESIS, Link
 from .head import HeadFile
 
@@ -118,7 +118,7 @@ class HeadedStore:
         with self.accepting() as book:
             begin(book, self._principal)
             fields = {"reason": reason, "principals": principals, "given_up": gone, "writer": ""}
-            book.append(told("accept restore", self._principal, **fields))
+            book.append(entry_bytes("accept restore", self._principal, fields))
 
     def _given_up(self) -> tuple[int, str] | None:
         try:

@@ -8,7 +8,7 @@ from typing import Any
 
 from ...accounting.filters import Budget, Filter
 from ...errors import BudgetError
-from ..granting import changed
+from ..grants import changed
 from ..policy.approvals import Act
 from ..stores.base import Account
 from .rules_data import no_other_unit

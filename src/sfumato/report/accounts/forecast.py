@@ -15,8 +15,8 @@ from ...accounting.balance import Balance
 from ...errors import ArgumentError, PolicyError
 from ...events import Event
 from ...ledger.balances import balance_of
-from ...ledger.charging import LOCK_AFTER, price_of, text_of
-from ...ledger.counting import MOST, narrowest_counts, times
+from ...ledger.charges import LOCK_AFTER, price_of, text_of
+from ...ledger.counting import MOST, WINDOW, narrowest_counts, times
 from ...ledger.policy.policy import Policy, kinds_within
 from ...ledger.stores.base import Account, Book, Store
 from ...ledger.tree import above, found, payers
@@ -25,7 +25,6 @@ from ...units import Unit
 from .history import moment
 from .rate import rate_of
 
-WINDOW = timedelta(days=30)
 _LONGEST = timedelta(days=36500)
 
 

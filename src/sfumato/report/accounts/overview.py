@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping
 from typing import NamedTuple
 
-from ...ledger.charging import LOCK_AFTER
+from ...ledger.charges import LOCK_AFTER
 from ...ledger.policy.policy import Policy
 from ...ledger.stores.base import Account, Store
 from ...units import Unit

@@ -17,7 +17,7 @@ from ...accounting.balance import Balance, failures_of
 from ...accounting.budget import Budget
 from ...accounting.filters import Filter
 from ...ledger.balances import like_the_last
-from ...ledger.charging import LOCK_AFTER
+from ...ledger.charges import LOCK_AFTER
 from ...ledger.policy.policy import Policy
 from ...ledger.stores.base import Account, Store
 from ...ledger.tree import found, limited_below

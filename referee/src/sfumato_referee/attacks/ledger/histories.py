@@ -12,7 +12,7 @@ once. The planted bug is a lost update: accounts are read before the lock is tak
 from __future__ import annotations
 
 import threading
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Mapping
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager
 from dataclasses import dataclass
@@ -24,8 +24,11 @@ from sfumato import events
 from sfumato.accounting.filters import Budget
 from sfumato.combine import reserve, sequence
 from sfumato.errors import BudgetError, ReceiptError
+from sfumato.ledger.charges import Charges
+from sfumato.ledger.desk import Desk
 from sfumato.ledger.ledger import Ledger
 from sfumato.ledger.proof.chain import first_broken
+from sfumato.ledger.request import Request
 from sfumato.ledger.stores.base import Book, Store
 from sfumato.ledger.stores.memory import MemoryStore, _Draft
 from sfumato.ledger.stores.sqlite import SQLiteStore
@@ -54,20 +57,37 @@ class Step:
     number: int | None = None  # its place in the chain
 
 
-class Followed(Ledger):
-    """Tells each thread where its last entry went, and can be given the name of the next receipt."""
-
+class _FollowedDesk(Desk):
     def __init__(self, store: Store, *, principal: str | None = None) -> None:
         super().__init__(store, principal=principal)
         self.mine = threading.local()
-        self.next: Receipt | None = None
 
-    def _write(self, book: Book, *args: Any, **fields: Any) -> int:
-        self.mine.number = super()._write(book, *args, **fields)
+    def write(self, book: Book, kind: str, fields: Mapping[str, Any]) -> int:
+        self.mine.number = super().write(book, kind, fields)
         return book.head.number
 
-    def _receipt(self, *args: Any, **fields: Any) -> Receipt:
-        return self.next or super()._receipt(*args, **fields)
+
+class _NamedCharges(Charges):
+    next: Receipt | None = None
+
+    def receipt(self, accounts: tuple[str, ...], request: Request, loop: str) -> Receipt:
+        return self.next or super().receipt(accounts, request, loop)
+
+
+class Followed(Ledger):
+    """Tells each thread where its last entry went, and can be given the name of the next receipt."""
+
+    _desk_type = _FollowedDesk
+    _charges_type = _NamedCharges
+
+    @property
+    def mine(self) -> threading.local:
+        assert isinstance(self._desk, _FollowedDesk)
+        return self._desk.mine
+
+    def name_next(self, receipt: Receipt | None) -> None:
+        assert isinstance(self._charges, _NamedCharges)
+        self._charges.next = receipt
 
     def length(self) -> int:
         with self._store.reading() as book:
@@ -193,7 +213,7 @@ def anomaly(store: Store, born: int, steps: list[Step]) -> str | None:
     for number in range(born, length + 1):
         if number > born:
             step = placed[number]
-            model.next = step.result if isinstance(step.result, Receipt) else None
+            model.name_next(step.result if isinstance(step.result, Receipt) else None)
             again = Step(step.do, step.about)
             act(model, again)
             if again.refused or again.result != step.result:

@@ -62,16 +62,16 @@ def control() -> Verdict:
 
 @contextmanager
 def _the_project_is_right(planted: bool) -> Iterator[None]:
-    from sfumato.ledger import holding, spending
+    from sfumato.ledger import holds, payments
 
     original = owners.new_owners
     if planted:
-        for module in (holding, spending):
+        for module in (holds, payments):
             module.new_owners = lambda book, data, plan, owners: {}  # type: ignore[attr-defined]
     try:
         yield
     finally:
-        for module in (holding, spending):
+        for module in (holds, payments):
             module.new_owners = original  # type: ignore[attr-defined]
 
 

@@ -23,6 +23,7 @@ from sfumato.accounting.filters import Budget
 from sfumato.curator import Curator
 from sfumato.errors import ReceiptError
 from sfumato.ledger.ledger import Ledger
+from sfumato.ledger.request import Request
 from sfumato.ledger.stores.sqlite import SQLiteStore
 
 from ..verdict import Verdict
@@ -115,7 +116,9 @@ def opened_twice(ledger: Ledger) -> list[str]:
         ledger.open_account("patients", Budget(epsilon=10))
         receipt = ledger.spend((), count(1, PATIENT), data="patients@1", grade="exact", note="")
         ledger.open(receipt)
-        forged = Ledger._receipt(ledger, ("patients",), count(2, PATIENT), "patients@1", "exact", "", "plan")
+        forged = ledger._charges.receipt(
+            ("patients",), Request(("patients",), count(2, PATIENT), "patients@1", "exact", ""), "plan"
+        )
         faults = []
         for captured, words in ((receipt, "was opened twice"), (forged, "that nobody paid was opened")):
             try:

@@ -57,9 +57,9 @@ def any_unit() -> None:
 
 @FAULTS.fault("answers are not kept", by=(*plans("Laplace"), *attacks("B1")))
 def forgetful() -> None:
-    from sfumato.ledger import spending
+    from sfumato.ledger.payments import Payments
 
-    swap(spending.Spending, "answer", lambda _: lambda self, accounts, plan_hash, data: None)
+    swap(Payments, "answer", lambda _: lambda self, accounts, plan_hash, data: None)
 
 
 @FAULTS.fault("warnings of a run come through", by=attacks("P1"))

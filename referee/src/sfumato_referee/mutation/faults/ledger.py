@@ -8,7 +8,8 @@ from typing import Any
 
 from sfumato import exact, process
 from sfumato.accounting import members
-from sfumato.ledger import charging, holding, owners, parts, spending, tree
+from sfumato.ledger import charges, holds, owners, parts, payments, tree
+from sfumato.ledger.ledger import Ledger
 from sfumato.ledger.proof import chain, headed
 from sfumato.ledger.stores import digest, sqlite
 
@@ -39,36 +40,36 @@ def refunded() -> None:
 
         return back
 
-    swap(spending.Spending, "spend", spend)
-    swap(spending.Spending, "settle", settle)
+    swap(Ledger, "spend", spend)
+    swap(Ledger, "settle", settle)
 
 
 @FAULTS.fault("a receipt opens again and again", by=attacks("L3"))
 def opens_again() -> None:
     def made(_: Any) -> Any:
         def open(self: Any, receipt: Any) -> None:
-            with self._store.writing() as book:
-                filed = holding.filed_as(book, receipt)
-                self._write(book, "open", receipt=receipt.id)
+            with self._desk.store.writing() as book:
+                filed = holds.filed_as(book, receipt)
+                self._desk.write(book, "open", {"receipt": receipt.id})
                 book.file(filed._replace(state="opened"))
 
         return open
 
-    swap(spending.Spending, "open", made)
+    swap(payments.Payments, "open", made)
 
 
 @FAULTS.fault("stored answers of other data", by=attacks("B4"))
 def other_data() -> None:
     def made(answer: Any) -> Any:
         def any_version(self: Any, accounts: Any, plan_hash: str, data: str) -> Any:
-            with self._store.reading() as book:
+            with self._desk.store.reading() as book:
                 versions = {filed.receipt.data for filed in _filed(book)}
             found = (answer(self, accounts, plan_hash, each) for each in sorted(versions))
             return next((each for each in found if each is not None), None)
 
         return any_version
 
-    swap(spending.Spending, "answer", made)
+    swap(payments.Payments, "answer", made)
 
 
 def _filed(book: Any) -> list[Any]:
@@ -118,17 +119,17 @@ def open_chain() -> None:
 
 @FAULTS.fault("a second key pays for the same request", by=attacks("L3"))
 def unknown_keys() -> None:
-    swap(holding.Holding, "_under", lambda _: lambda self, book, key, accounts, plan, data: None)
+    swap(holds.Holds, "under", lambda _: lambda self, book, key, accounts, plan, data: None)
 
 
 @FAULTS.fault("accounts never lock", by=attacks("B4"))
 def never_locked() -> None:
-    swap(charging, "LOCK_AFTER", lambda _: 10**9)
+    swap(charges, "LOCK_AFTER", lambda _: 10**9)
 
 
 @FAULTS.fault("a closed account pays on", by=attacks("B4"))
 def never_closed() -> None:
-    swap(charging.Charging, "_usable", lambda _: lambda self, *given, **named: None)
+    swap(charges.Charges, "usable", lambda _: lambda self, *given, **named: None)
 
 
 @FAULTS.fault("read, decide, and then take the lock", by=attacks("L2", "L7"))

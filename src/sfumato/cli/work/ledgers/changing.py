@@ -12,7 +12,7 @@ from rich.console import Console
 from ....accounting.budget import Budget
 from ....errors import BudgetError
 from ....ledger import Ledger
-from ....ledger.granting import SHARING
+from ....ledger.grants import SHARING
 from ....report.accounts.overview import unit_of
 from ...documents import Document
 from ...problems import BUDGET, FILE, LEDGER, CommandError

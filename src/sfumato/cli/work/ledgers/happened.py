@@ -72,7 +72,7 @@ def _last(ledger: Ledger, which: dict[str, str | None], last: int, since: dateti
         return list(ledger.history(first=first, last=head)), head
     kept: deque[Entry] = deque(maxlen=last)
     count = 0
-    for entry in ledger.history(**which):
+    for entry in ledger.history(account=which["account"], by=which["by"], kind=which["kind"]):
         if since is None or (entry.time is not None and entry.time >= since):
             kept.append(entry)
             count += 1

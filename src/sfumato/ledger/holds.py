@@ -16,43 +16,37 @@ from ..accounting.filters import Filter, HeldSteps, Hold, Priced, backed, counts
 from ..errors import BudgetError, PlanError, ReceiptError
 from ..events import Event, Repeat
 from ..plan import Plan, Receipt, Steps
-from .charging import Charging, Names, stated
-from .desk import LIBRARY
-from .owners import Owners, new_owners, remember
+from .charges import Charges, stated
+from .desk import LIBRARY, Desk
+from .owners import new_owners, remember
 from .policy import watching
 from .policy.policy import Policy
 from .pricing import outside, priced_as, priced_before
+from .request import Names, Request
 from .stores.base import Account, Book, Filed
 from .tree import above, found
 
 
-class Holding(Charging):
+class Holds:
     """Sets room aside, and pays from it."""
 
+    def __init__(self, desk: Desk, charges: Charges) -> None:
+        self._desk, self._charges = desk, charges
+
     @priced_before
-    def hold(
-        self,
-        accounts: Names,
-        plan: Plan[Any],
-        *,
-        data: str,
-        grade: str,
-        note: str,
-        key: str | None = None,
-        trusted: bool = True,
-        owners: Owners | None = None,
-    ) -> Receipt:
-        with self._store.writing() as book:
-            named = new_owners(book, data, plan, owners)
+    def hold(self, request: Request, *, trusted: bool) -> Receipt:
+        plan, data, key = request.plan, request.data, request.key
+        with self._desk.store.writing() as book:
+            named = new_owners(book, data, plan, request.owners)
             held, loop = room_of(plan), _loop(plan, trusted)
-            if key is not None and (paid := self._under(book, key, accounts, plan, data)) is not None:
+            if key is not None and (paid := self.under(book, key, request.accounts, plan, data)) is not None:
                 if paid.receipt.loop != loop:
                     raise ReceiptError("this key paid for the same plan in another way: whole, or in another loop")
                 return paid.receipt
-            paying, _, approvals = self._asked(book, accounts, plan, data, grade, note)
+            paying, _, approvals = self._charges.asked(book, request)
             asked: Priced = held.whole if isinstance(held, HeldSteps) else held.event
-            self._charges(book, paying, plan.unit, asked, plan.delta)
-            receipt = self._receipt(tuple(paying), plan, data, grade, note, loop)
+            self._charges.charged(book, paying, plan.unit, asked, plan.delta)
+            receipt = self._charges.receipt(tuple(paying), request, loop)
 
             def rooms() -> dict[str, Filter]:
                 return {name: _backed(account, asked, held) for name, account in paying.items()}
@@ -64,10 +58,20 @@ class Holding(Charging):
                 book.put_account(replace(account, filter=shaped, held={**account.held, receipt.id: held}))
                 if shaped is not account.filter:
                     shapes[name] = shaped
-            self._write(
-                book, "hold", receipt=receipt, delta=plan.delta, key=key, shapes=shapes, library=LIBRARY,
-                approvals=approvals, **stated(plan), **({"owners": named} if named else {}),
-            )  # fmt: skip
+            self._desk.write(
+                book,
+                "hold",
+                {
+                    "receipt": receipt,
+                    "delta": plan.delta,
+                    "key": key,
+                    "shapes": shapes,
+                    "library": LIBRARY,
+                    "approvals": approvals,
+                    **stated(plan),
+                    **({"owners": named} if named else {}),
+                },
+            )
             remember(book, named)
             book.file(Filed(receipt, "held", key))
             book.lazy = True  # nothing leaves before it is opened
@@ -75,42 +79,54 @@ class Holding(Charging):
 
     @priced_before
     def draw(self, receipt: Receipt, event: Event, delta: Fraction) -> None:
-        with self._store.writing() as book:
+        with self._desk.store.writing() as book:
             paying = self._drawing(book, receipt)
             if receipt.by_steps:
                 raise ReceiptError("what is held under this receipt is drawn in steps: use draw_steps")
-            charged, after = self._charges(book, paying, receipt.unit, event, delta, drawing=receipt.id)
-            self._write(book, "draw", receipt=receipt.id, event=event, delta=delta, charged=charged, library=LIBRARY)
+            charged, after = self._charges.charged(book, paying, receipt.unit, event, delta, drawing=receipt.id)
+            self._desk.write(
+                book,
+                "draw",
+                {"receipt": receipt.id, "event": event, "delta": delta, "charged": charged, "library": LIBRARY},
+            )
             for account in after.values():
                 hold = account.held[receipt.id]
                 assert isinstance(hold, Hold)
                 book.put_account(replace(account, held={**account.held, receipt.id: hold.after(event, delta)}))
             policy: Policy | None = book.fact("policy", "")
             alerts = watching.spent(book, policy, paying, after)
-        self._tell(policy, alerts)
+        self._desk.tell(policy, alerts)
 
     @priced_before
     def draw_steps(self, receipt: Receipt, steps: int) -> Steps:
         checks.whole(steps, "steps")
-        with self._store.writing() as book:
+        with self._desk.store.writing() as book:
             paying = self._drawing(book, receipt)
             held = _steps_held(paying, receipt)
             blocks = {name: _of(account, receipt).block(steps) for name, account in paying.items()}
-            charged, after = self._charges(book, paying, receipt.unit, blocks, held.delta, drawing=receipt.id)
-            self._write(
-                book, "draw", receipt=receipt.id, event=Repeat(held.event.event, steps), delta=held.delta,
-                before=held.taken, charged=charged, library=LIBRARY,
-            )  # fmt: skip
+            charged, after = self._charges.charged(book, paying, receipt.unit, blocks, held.delta, drawing=receipt.id)
+            self._desk.write(
+                book,
+                "draw",
+                {
+                    "receipt": receipt.id,
+                    "event": Repeat(held.event.event, steps),
+                    "delta": held.delta,
+                    "before": held.taken,
+                    "charged": charged,
+                    "library": LIBRARY,
+                },
+            )
             for name, account in after.items():
                 drawn = steps_after(account, receipt, blocks[name])
                 book.put_account(replace(account, held={**account.held, receipt.id: drawn}))
             policy: Policy | None = book.fact("policy", "")
             alerts = watching.spent(book, policy, paying, after)
-        self._tell(policy, alerts)
+        self._desk.tell(policy, alerts)
         return Steps(held.taken + steps, held.left - steps)
 
     def steps(self, receipt: Receipt) -> Steps:
-        with self._store.reading() as book:
+        with self._desk.store.reading() as book:
             filed_as(book, receipt)
             if not receipt.by_steps:
                 raise ReceiptError("this receipt pays for no steps: it is for a plan that is paid whole")
@@ -124,12 +140,13 @@ class Holding(Charging):
         return Steps(drawn, 0)
 
     def close(self, receipt: Receipt) -> None:
-        with self._store.writing() as book:
+        with self._desk.store.writing() as book:
             filed_as(book, receipt)
-            self._free(book, receipt)
+            self.free(book, receipt)
 
-    def _free(self, book: Book, receipt: Receipt) -> None:
-        self._write(book, "close", receipt=receipt.id)
+    def free(self, book: Book, receipt: Receipt) -> None:
+        """What is held under a receipt is held no more."""
+        self._desk.write(book, "close", {"receipt": receipt.id})
         for name in receipt.accounts:
             account = found(book, name)
             held = {id: hold for id, hold in account.held.items() if id != receipt.id}
@@ -137,7 +154,7 @@ class Holding(Charging):
 
     def _drawing(self, book: Book, receipt: Receipt) -> dict[str, Account]:
         """The accounts that a draw is paid from, if something is held there and nobody closed them."""
-        self._policy(book, "spend")
+        self._desk.policy(book, "spend")
         filed = filed_as(book, receipt)
         paying = {name: found(book, name) for name in receipt.accounts}
         if filed.state != "opened" or any(receipt.id not in account.held for account in paying.values()):
@@ -147,9 +164,9 @@ class Holding(Charging):
                 raise BudgetError(f"account {shut.name!r} is closed: nothing more is paid from what is below it")
         return paying
 
-    def _under(self, book: Book, key: str, accounts: Names, plan: Plan[Any], data: str) -> Filed | None:
+    def under(self, book: Book, key: str, accounts: Names, plan: Plan[Any], data: str) -> Filed | None:
         """What was paid under this key before. A key stands for one plan, on one version of the data, paid once."""
-        policy = self._policy(book, "spend")
+        policy = self._desk.policy(book, "spend")
         checks.instance(plan, Plan, "plan", "a plan, such as sf.mechanisms.Laplace(...)")
         checks.texts(accounts, "accounts")
         filed = book.filed_under(checks.label(key, "key"))
@@ -161,7 +178,7 @@ class Holding(Charging):
                 "this key was used for another plan, other data or other accounts: a key pays for one release, once"
             )
         if policy is not None:  # whoever knows the key gets what was paid only if they might have paid it
-            self._paying(book, accounts, receipt.unit, data)
+            self._charges.paying(book, accounts, receipt.unit, data)
         return filed
 
 

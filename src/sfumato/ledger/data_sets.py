@@ -9,7 +9,8 @@ from .. import address, checks
 from ..accounting.filters import Budget
 from ..errors import BudgetError
 from ..units import Unit
-from .granting import Granting, given
+from .desk import Desk
+from .grants import Grants, given
 from .owners import Owners, in_tables, remember
 from .policy.approvals import Act
 from .policy.policy import Policy
@@ -17,8 +18,11 @@ from .stores.base import Book
 from .tree import DataSet, data_set, found, known_data
 
 
-class Registering(Granting):
+class DataSets:
     """Says which accounts a data set is charged to."""
+
+    def __init__(self, desk: Desk, grants: Grants) -> None:
+        self._desk, self._grants = desk, grants
 
     def register(self, data: str, *, accounts: tuple[str, ...] = (), same_as: str = "", reason: str) -> None:
         """The people of this data set have their budget in these accounts, or where that of another data set is.
@@ -30,8 +34,8 @@ class Registering(Granting):
         accounts = checks.texts(accounts, "accounts")
         if not isinstance(same_as, str) or same_as:
             checks.label(same_as, "same_as")
-        with self._store.writing() as book:
-            policy = self._policy(book, "register")
+        with self._desk.store.writing() as book:
+            policy = self._desk.policy(book, "register")
             other = data_set(book, same_as) if same_as else DataSet(name=data)
             known = known_data(book, data)
             named = tuple(dict.fromkeys((*known.accounts, *accounts, *other.accounts)))
@@ -48,10 +52,18 @@ class Registering(Granting):
             self._register(book, now, given(reason), approvals)
 
     def _register(self, book: Book, now: DataSet, reason: str, approvals: tuple[int, ...] = ()) -> None:
-        self._write(
-            book, "register", data=now.name, accounts=now.accounts, blocks=now.blocks, same_as=now.same_as,
-            reason=reason, approvals=approvals,
-        )  # fmt: skip
+        self._desk.write(
+            book,
+            "register",
+            {
+                "data": now.name,
+                "accounts": now.accounts,
+                "blocks": now.blocks,
+                "same_as": now.same_as,
+                "reason": reason,
+                "approvals": approvals,
+            },
+        )
         book.put_fact("data", now.name, now)
 
     def _same_unit(
@@ -63,7 +75,7 @@ class Registering(Granting):
         if policy is None or not old or not others:
             return ()
         needed, why = policy.approvals("weaken unit"), f"another unit of data set {data!r}"
-        return self._approved(book, policy, Act.weaken(data, others), needed, why)
+        return self._desk.approved(book, policy, Act.weaken(data, others), needed, why)
 
     def change_owners(self, data: str, unit: Unit, owners: Owners, *, reason: str) -> None:
         """From now on these columns name the unit in the tables of a data set: for a column that was renamed or moved.
@@ -75,14 +87,16 @@ class Registering(Granting):
         for table, column in owners.items():
             checks.label(table, "owners")
             checks.label(column, "owners")
-        with self._store.writing() as book:
-            policy = self._policy(book, "register")
+        with self._desk.store.writing() as book:
+            policy = self._desk.policy(book, "register")
             data_set(book, data)
             now = {**(book.fact("owners", data) or {}), **in_tables(unit, owners)}
             act = Act.weaken(data, [f"{table}: {column}" for table, column in sorted(now.items())])
             needed = 0 if policy is None else policy.approvals("weaken unit")
-            approvals = self._approved(book, policy, act, needed, f"other owners of data set {data!r}")
-            self._write(book, "owners", data=data, owners=now, reason=given(reason), approvals=approvals)
+            approvals = self._desk.approved(book, policy, act, needed, f"other owners of data set {data!r}")
+            self._desk.write(
+                book, "owners", {"data": data, "owners": now, "reason": given(reason), "approvals": approvals}
+            )
             remember(book, {data: now})
 
     def open_block(self, data: str, block: str, budget: Budget, *, account: str = "", reason: str = "") -> None:
@@ -95,8 +109,8 @@ class Registering(Granting):
         checks.instance(account, str, "account", "the name of an account of the data set, or leave it out")
         checks.instance(budget, Budget, "budget", "a Budget: a block has a limit of its own")
         name = str(address.Address(data, "", (block,))).replace("@", "")
-        with self._store.writing() as book:
-            policy = self._policy(book, "register")
+        with self._desk.store.writing() as book:
+            policy = self._desk.policy(book, "register")
             known = data_set(book, data)
             parent = account or known.accounts[0]
             if parent not in known.accounts:
@@ -111,5 +125,5 @@ class Registering(Granting):
                 raise BudgetError(
                     f"account {parent!r} protects [{unit}]: only a unit that is added or removed has blocks"
                 )
-            self._begin(book, policy, name, budget, parent, "block", unit, reason)
+            self._grants.begin(book, policy, name, budget, parent, "block", unit, reason)
             self._register(book, replace(known, blocks={**known.blocks, block: name}), reason)

@@ -20,78 +20,80 @@ from .policy import paying as paying_from
 from .policy.approvals import Act
 from .policy.policy import Policy, kinds_within
 from .pricing import outside, priced_as
+from .request import Names, Request
 from .stores.base import Account, Book
 from .tree import of_data, payers
 
 LOCK_AFTER = 3  # failures on the data's side before an account locks: answered or failed is one unprotected bit
-Names = tuple[str, ...]
 
 
-class Charging(Desk):
+class Charges:
     """Asks the accounts on a path, and charges none of them yet."""
+
+    def __init__(self, desk: Desk) -> None:
+        self._desk = desk
 
     def path(self, accounts: Names, plan: Plan[Any], *, data: str) -> Names:
         """Every account that the plan would be charged to: those named, all above them, and the data's own."""
         checks.instance(plan, Plan, "plan", "a plan, such as sf.mechanisms.Laplace(...)")
-        with self._store.reading() as book:
+        with self._desk.store.reading() as book:
             return tuple(payers(book, accounts, short(data, "data"), plan.unit))
 
-    def _asked(
-        self, book: Book, accounts: Names, plan: Plan[Any], data: str, grade: str, note: str
-    ) -> tuple[dict[str, Account], Policy | None, tuple[int, ...]]:
+    def asked(self, book: Book, request: Request) -> tuple[dict[str, Account], Policy | None, tuple[int, ...]]:
         """Who pays, and whether the policy lets this person ask for it."""
-        paying, policy = self._payers(book, accounts, plan, data)
+        plan = request.plan
+        paying, policy = self.payers(book, request.accounts, plan, request.data)
         if policy is None:
             return paying, None, ()
         outside(("price", plan.event, plan.delta), lambda: price_of(plan))
         asked = policy.asked(
             accounts=tuple(paying),
             plan=kinds_within(text_of(plan)),
-            grade=grade,
+            grade=request.grade,
             epsilon=price_of(plan),
             delta=plan.delta,
-            purpose=note,
+            purpose=request.note,
         )
-        act = Act.spend(plan.hash, data, paying)
-        return paying, policy, self._approved(book, policy, act, asked.approvals, "; ".join(asked.reasons))
+        act = Act.spend(plan.hash, request.data, paying)
+        return paying, policy, self._desk.approved(book, policy, act, asked.approvals, "; ".join(asked.reasons))
 
-    def _payers(
+    def payers(
         self, book: Book, accounts: Names, plan: Plan[Any], data: str
     ) -> tuple[dict[str, Account], Policy | None]:
         """Who pays, and whether the policy lets this person pay from there."""
         checks.instance(plan, Plan, "plan", "a plan, such as sf.mechanisms.Laplace(...)")
-        return self._paying(book, accounts, plan.unit, data)
+        return self.paying(book, accounts, plan.unit, data)
 
-    def _paying(self, book: Book, accounts: Names, unit: Unit, data: str) -> tuple[dict[str, Account], Policy | None]:
+    def paying(self, book: Book, accounts: Names, unit: Unit, data: str) -> tuple[dict[str, Account], Policy | None]:
         """The same for any release that protects this unit. What was paid by others is for those who might pay it."""
-        policy = self._policy(book, "spend")
+        policy = self._desk.policy(book, "spend")
         if not short(data, "data"):
             raise BudgetError("no data is named: a release is charged to the accounts of what it reads; give data=")
         paying = payers(book, accounts, data, unit)
         if policy is None:
             return paying, None
         for account in paying.values():
-            if self._principal in account.granted:
+            if self._desk.principal in account.granted:
                 raise PolicyError(f"who grants may not spend: account {account.name!r} was granted by you")
         roots = of_data(book, data, unit)
-        refusal = paying_from.refusal(policy, self._principal, paying, roots, lambda name: _parent(book, name))
+        refusal = paying_from.refusal(policy, self._desk.principal, paying, roots, lambda name: _parent(book, name))
         if refusal is not None:
             raise PolicyError(refusal)
         return paying, policy
 
-    def _waiting(
+    def waiting(
         self, book: Book, paying: Collection[str], plan: Plan[Any], data: str, grade: str | None = None
     ) -> Receipt | None:
         """The receipt of the oldest list that this plan waits in, of those that whoever asks might pay for now: a part
         runs on all accounts of its list, also on those that they did not name."""
         for receipt in parts.waiting(book, paying, plan, data, grade):
             with suppress(PolicyError):
-                needed, _ = self._payers(book, receipt.accounts, plan, data)
+                needed, _ = self.payers(book, receipt.accounts, plan, data)
                 if set(needed) <= set(receipt.accounts):
                     return receipt
         return None
 
-    def _charges(
+    def charged(
         self,
         book: Book,
         paying: dict[str, Account],
@@ -106,7 +108,7 @@ class Charging(Desk):
         """
         charged, after = {}, {}
         each = event if isinstance(event, Mapping) else dict.fromkeys(paying, event)
-        self._usable(book, paying, unit, next(iter(each.values()), None), drawing=drawing is not None)
+        self.usable(book, paying, unit, next(iter(each.values()), None), drawing=drawing is not None)
 
         def charges() -> Iterator[tuple[str, Charge, Filter]]:
             for name, account in paying.items():
@@ -121,7 +123,7 @@ class Charging(Desk):
             charged[name], after[name] = charge, record.moved(account, filter=filter_, unit=account.unit or unit)
         return charged, after
 
-    def _usable(
+    def usable(
         self, book: Book, paying: dict[str, Account], unit: Unit, event: Priced | None = None, *, drawing: bool = False
     ) -> None:
         """Refuse accounts that are closed, locked, or of another unit: nothing is paid from them, nor run on what
@@ -142,7 +144,9 @@ class Charging(Desk):
                     "different units do not add up; open another account"
                 )
 
-    def _receipt(self, accounts: Names, plan: Plan[Any], data: str, grade: str, note: str, loop: str) -> Receipt:
+    def receipt(self, accounts: Names, request: Request, loop: str) -> Receipt:
+        """For what these accounts pay."""
+        plan, grade = request.plan, request.grade
         if plan.grade != "exact" and short(grade, "grade") == "exact":
             raise PlanError(f"the plan's noise is of grade {plan.grade!r}: its receipt cannot say 'exact'")
         return Receipt(
@@ -150,10 +154,10 @@ class Charging(Desk):
             accounts=accounts,
             plan_hash=plan.hash,
             event=plan.event,
-            data=data,
+            data=request.data,
             unit=plan.unit,
             grade=short(grade, "grade"),
-            note=short(note, "note"),
+            note=short(request.note, "note"),
             loop=loop,
         )
 

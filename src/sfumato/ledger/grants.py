@@ -25,8 +25,11 @@ _DOING = {"raise": "raising the limit of", "reset": "a fresh budget, beside thos
 SHARING = ("team", "project", "person")  # accounts that share out what the data's own accounts hold
 
 
-class Granting(Desk):
+class Grants:
     """Gives budgets. With a policy, who gives may not spend."""
+
+    def __init__(self, desk: Desk) -> None:
+        self._desk = desk
 
     def open_account(
         self,
@@ -38,21 +41,14 @@ class Granting(Desk):
         unit: Unit | None = None,
         reason: str = "",
     ) -> None:
-        """A new account. Its members and their shares of delta are fixed from now on.
-
-        budget  None makes a folder: a name that others stand under, without a limit of its own
-        parent  the account that it is a part of: whatever it spends is spent there too
-        level   "organisation", "data set", "team", "project" or "person"; blocks have `open_block`
-        unit    what it protects; without one, the first spend fixes it, where no policy says more
-        """
         checks.label(name, "the name of an account")
         if isinstance(level, str) and level == "block":
             raise checks.refuse("level", level, "another level: a block is opened with ledger.open_block")
-        with self._store.writing() as book:
-            policy = self._policy(book, "grant")
-            self._begin(book, policy, name, budget, parent, level, unit, reason)
+        with self._desk.store.writing() as book:
+            policy = self._desk.policy(book, "grant")
+            self.begin(book, policy, name, budget, parent, level, unit, reason)
 
-    def _begin(
+    def begin(
         self,
         book: Book,
         policy: Policy | None,
@@ -85,12 +81,23 @@ class Granting(Desk):
             level=level,
             unit=unit,
             promised=budget,
-            granted=(self._principal,),
+            granted=(self._desk.principal,),
         )
-        self._write(
-            book, "open account", account=name, budget=budget, parent=parent, level=level, unit=unit, filter=filter_,
-            reason=reason, approvals=approvals, library=LIBRARY,
-        )  # fmt: skip
+        self._desk.write(
+            book,
+            "open account",
+            {
+                "account": name,
+                "budget": budget,
+                "parent": parent,
+                "level": level,
+                "unit": unit,
+                "filter": filter_,
+                "reason": reason,
+                "approvals": approvals,
+                "library": LIBRARY,
+            },
+        )
         book.put_account(account)
 
     def _limit_approved(
@@ -108,7 +115,7 @@ class Granting(Desk):
         needed = max(asked.approvals, policy.approvals(doing) if doing else 0)
         act = Act.reset(name, budget) if doing == "reset" else Act.limit(name, budget)
         why = "; ".join((*((f"{_DOING[doing]} {name!r}",) if doing else ()), *asked.reasons))
-        return self._approved(book, policy, act, needed, why)
+        return self._desk.approved(book, policy, act, needed, why)
 
     def _not_too_much(
         self, book: Book, policy: Policy | None, parent: str | None, budget: Budget | None, but: str = ""
@@ -130,20 +137,28 @@ class Granting(Desk):
     @priced_before
     def change_limit(self, account: str, budget: Budget, *, reason: str) -> None:
         """Raise an account's limit, which takes a fresh share of delta, or lower it. Never above its parent's."""
-        with self._store.writing() as book:
-            self._limit(book, self._policy(book, "grant"), account, budget, reason)
+        with self._desk.store.writing() as book:
+            self.limit(book, self._desk.policy(book, "grant"), account, budget, reason)
 
-    def _limit(self, book: Book, policy: Policy | None, name: str, budget: Budget, reason: str) -> None:
+    def limit(self, book: Book, policy: Policy | None, name: str, budget: Budget, reason: str) -> None:
         _sound(budget, "budget")
         account = found(book, name)
         after = self._changed(book, policy, account, budget)
         raised = account.filter is not None and not budget.within(account.filter.budget)
         approvals = self._limit_approved(book, policy, name, after.budget, "raise" if raised else "")
-        self._write(
-            book, "limit", account=name, budget=after.budget, filter=after, reason=given(reason), approvals=approvals,
-            library=LIBRARY,
-        )  # fmt: skip
-        book.put_account(changed(account, after, self._principal))
+        self._desk.write(
+            book,
+            "limit",
+            {
+                "account": name,
+                "budget": after.budget,
+                "filter": after,
+                "reason": given(reason),
+                "approvals": approvals,
+                "library": LIBRARY,
+            },
+        )
+        book.put_account(changed(account, after, self._desk.principal))
 
     @priced_before
     def move(self, source: str, target: str, *, epsilon: Any = None, rho: Any = None, reason: str) -> None:
@@ -152,8 +167,8 @@ class Granting(Desk):
             raise checks.refuse("epsilon", epsilon, "a part of the limit: epsilon= or rho=, whichever it is in")
         part = "epsilon" if rho is None else "rho"
         size = checks.epsilon(epsilon, warn=False) if rho is None else checks.positive(rho, "rho")
-        with self._store.writing() as book:
-            policy = self._policy(book, "grant")
+        with self._desk.store.writing() as book:
+            policy = self._desk.policy(book, "grant")
             giving, taking = found(book, source), found(book, target)
             if giving.parent is None or giving.parent != taking.parent or source == target:
                 raise BudgetError("a part of a limit moves between two accounts under the same parent")
@@ -169,12 +184,22 @@ class Granting(Desk):
                 if sign > 0:  # what data may give in all is raised by two persons, also with what another gave up
                     doing = "" if account.level in SHARING else "raise"
                     approvals = self._limit_approved(book, policy, target, budget, doing)
-            self._write(
-                book, "move", source=source, target=target, part=part, size=size, filters=filters, reason=given(reason),
-                approvals=approvals, library=LIBRARY,
-            )  # fmt: skip
+            self._desk.write(
+                book,
+                "move",
+                {
+                    "source": source,
+                    "target": target,
+                    "part": part,
+                    "size": size,
+                    "filters": filters,
+                    "reason": given(reason),
+                    "approvals": approvals,
+                    "library": LIBRARY,
+                },
+            )
             for account in (giving, taking):
-                book.put_account(changed(account, filters[account.name], self._principal))
+                book.put_account(changed(account, filters[account.name], self._desk.principal))
 
     def _changed(self, book: Book, policy: Policy | None, account: Account, budget: Budget) -> Filter:
         """The account's filter under another budget, refused where that may not be."""
@@ -204,12 +229,12 @@ class Granting(Desk):
 
     def close_account(self, account: str, *, reason: str) -> None:
         """Nothing more is paid from it, nor from what stands below it. What was spent stays spent."""
-        with self._store.writing() as book:
-            self._policy(book, "grant")
+        with self._desk.store.writing() as book:
+            self._desk.policy(book, "grant")
             open_ = found(book, account)
             if open_.closed:
                 raise BudgetError(f"account {account!r} is closed already")
-            self._write(book, "close account", account=account, reason=given(reason))
+            self._desk.write(book, "close account", {"account": account, "reason": given(reason)})
             book.put_account(replace(open_, closed=True))
 
 
