@@ -119,3 +119,18 @@ def test_quotes_give_price_and_error_before_anything_runs() -> None:
 def test_the_price_of_a_rho_plan_is_told_in_rho() -> None:
     plan = m.Gaussian(query=bounds.count(UNIT), rho=Fraction(1, 8))
     assert "rho = 0.125" in str(Release(plan, np.array([1.0]), None))
+
+
+def test_a_value_is_computed_once(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Finishing may be long: a table of many groups, a model."""
+    calls: list[Any] = []
+    finish = m.Laplace.finish
+
+    def counted(plan: Any, raw: Any) -> Any:
+        calls.append(plan)
+        return finish(plan, raw)
+
+    monkeypatch.setattr(m.Laplace, "finish", counted)
+    release = curator().release(histogram())
+    assert release.value is release.value and release.figures() and release.rows()
+    assert len(calls) == 1

@@ -5,6 +5,7 @@ from __future__ import annotations
 import math
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
+from functools import cached_property
 from pathlib import Path
 from typing import Any, NamedTuple, cast
 
@@ -104,7 +105,7 @@ class Release:
     raw: Any
     receipt: Receipt | None
 
-    @property
+    @cached_property
     def value(self) -> Any:
         return self.plan.finish(self.raw)
 
