@@ -20,6 +20,7 @@ from pathlib import Path
 
 from sfumato.audit import neighbours
 from sfumato.noise import SecureBits
+from sfumato.openings import ENGINE
 from sfumato_referee import power
 
 _SECONDS = 60.0
@@ -75,7 +76,7 @@ def measured(name: str, times: int, honest: int) -> Row:
 def _predicted(name: str) -> float:
     setting = power.STRONGEST[name]
     plan = setting.make()
-    if plan.opens == "engine" or name == "SGD":
+    if plan.opens is ENGINE or name == "SGD":
         return math.nan
     pairs = setting.pairs(plan) if setting.pairs else list(islice(neighbours.pairs(plan), _PAIRS))
     found = [power.predicted(plan, pair, runs=setting.runs) for pair in pairs]

@@ -48,7 +48,7 @@ class Job:
     name: str
     column: np.ndarray
     kind: schema.Column
-    plan: Callable[[], Plan[Any]]
+    plan: Callable[[], Plan[Any, Any]]
     numpy: Callable[[np.ndarray], object]
     take: Callable[[Release], object] = lambda release: release.value
     peers: dict[str, dict[str, Any]] = field(default_factory=dict)

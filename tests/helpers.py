@@ -17,6 +17,7 @@ from sfumato.accounting.filters import Failures, PlanSum
 from sfumato.ledger.ledger import Ledger
 from sfumato.ledger.stores.base import Account, Filed
 from sfumato.noise import Noise, SeededBits
+from sfumato.openings import D, Opening
 from sfumato.plan import Plan, Receipt, Run
 from sfumato.record import record
 from sfumato.rows import Rows
@@ -44,7 +45,7 @@ def laplace(epsilon: Any = 1, unit: Unit | None = None) -> m.Laplace:
 
 @record("test-bite/1")
 @dataclass(frozen=True)
-class Bite(Plan[Any]):
+class Bite(Plan[Rows, Any]):
     """A plan with any event and any delta."""
 
     cost: Any
@@ -134,14 +135,14 @@ class SpyLedger(MemoryLedger):
 class SpyPrivate(Private):
     log: list[str]
 
-    def _open(self, receipt: Receipt, opens: str = "rows") -> Any:
+    def _open(self, receipt: Receipt, opens: Opening[D]) -> D:
         self.log.append("_open")
         return super()._open(receipt, opens)
 
 
 @record("test-hooked/1")
 @dataclass(frozen=True, kw_only=True)
-class Hooked(Plan[Any]):
+class Hooked(Plan[Rows, Any]):
     """A plan whose run is the test's own function, kept by tag."""
 
     tag: str

@@ -19,6 +19,7 @@ import pyarrow as pa
 
 from sfumato.audit.sql_losses import SLACK, without_noise
 from sfumato.errors import PlanError, SfumatoError
+from sfumato.openings import ROWS
 from sfumato.plan import Plan
 from sfumato.private import Private
 from sfumato.query import Limits, sql
@@ -198,7 +199,7 @@ def broken(world: World, folder: Path) -> str | None:
     return None
 
 
-def without(world: World, plan: Plan[Any], victim: str) -> dict[str, Columns] | None:
+def without(world: World, plan: Plan[Any, Any], victim: str) -> dict[str, Columns] | None:
     """The tables without the unit of this name, by the columns that are printed; of rows, without the first row."""
     column = plan.unit.column
     assert plan.hides == plan.unit.hiding(plan.other_names) and (column or "one row") in plan.hides
@@ -220,7 +221,7 @@ def without(world: World, plan: Plan[Any], victim: str) -> dict[str, Columns] | 
 
 
 def answer(plan: Any, private: Private) -> dict[str, Any]:
-    session = private._opened(private._sources, plan.opens)
+    session = plan.opens._open(private._tables)
     try:
         return without_noise(plan, session)
     finally:
@@ -228,8 +229,7 @@ def answer(plan: Any, private: Private) -> dict[str, Any]:
 
 
 def _rows(private: Private) -> Rows:
-    rows: Rows = private._opened(private._sources, "rows")
-    return rows
+    return ROWS._open(private._tables)
 
 
 def apart(one: Rows, other: Rows) -> str | None:

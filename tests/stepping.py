@@ -23,7 +23,7 @@ STOP = "stop"
 
 @record("test-stepping/1")
 @dataclass(frozen=True, kw_only=True)
-class Stepping(Plan[Any]):
+class Stepping(Plan[Rows, Any]):
     """A noisy count of units per step, added up: a training run without the model.
 
     times     steps in all; `at_once` of them are drawn together

@@ -68,7 +68,7 @@ def rows_of(unit: Unit, given_: list[tuple[Any, Any, Any]]) -> Rows:
 
 @record("test-reading/1")
 @dataclass(frozen=True, kw_only=True)
-class Reading(Plan[Any]):
+class Reading(Plan[Rows, Any]):
     """Says, without noise, which rows it was given: what parts hold what."""
 
     protects: Unit = BY_USER
@@ -253,7 +253,7 @@ def test_a_vouched_query_is_not_split_where_units_only_change_places(change: Any
 # Reserve
 
 
-def reserve_for(body: Any, budget: Budget | None = None) -> Plan[Any]:
+def reserve_for(body: Any, budget: Budget | None = None) -> Plan[Any, Any]:
     return reserve(body, unit=BY_PATIENT, budget=budget or Budget(epsilon=1))
 
 
@@ -430,7 +430,7 @@ def test_a_rehearsal_shows_the_full_error_of_a_child() -> None:
 
 @record("test-slow/1")
 @dataclass(frozen=True, kw_only=True)
-class Slow(Plan[int]):
+class Slow(Plan[Rows, int]):
     """Its price is asked for by two threads at the same moment."""
 
     number: int

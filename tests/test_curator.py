@@ -22,6 +22,7 @@ from sfumato import Budget, Curator, MemoryLedger, Private, Schema, Unit, bounds
 from sfumato import mechanisms as m
 from sfumato.errors import ArgumentError, BudgetError, DataError, PlanError, ReceiptError
 from sfumato.noise import SecureBits, SeededBits
+from sfumato.openings import ROWS
 from sfumato.plan import Receipt, Run
 from sfumato.release import Release
 from sfumato.rows import Rows
@@ -539,16 +540,16 @@ def test_the_data_opens_only_with_a_receipt_for_it() -> None:
     house = House()
     released = house.curator.release(COUNT)
     receipt = released.receipt
-    assert receipt is not None and isinstance(house.private._open(receipt), Rows)
+    assert receipt is not None and isinstance(house.private._open(receipt, ROWS), Rows)
     other = Private("others", AGES, unit=BY_PATIENT, schema=PATIENTS)
     newer = Private("patients", AGES, unit=BY_PATIENT, schema=PATIENTS, version="2")
     grouped = Private("patients", AGES, unit=Unit("user:patient", group=2), schema=PATIENTS)
     for private in (other, newer, grouped):
         with pytest.raises(ReceiptError, match="only with a receipt"):
-            private._open(receipt)
+            private._open(receipt, ROWS)
     for bad in (None, "receipt", object(), dict(vars(receipt))):
         with pytest.raises(ReceiptError):
-            house.private._open(bad)  # type: ignore[arg-type]
+            house.private._open(bad, ROWS)  # type: ignore[arg-type]
 
 
 def test_the_receipt_says_what_was_paid_for() -> None:

@@ -20,7 +20,7 @@ import sfumato as sf
 from sfumato import Budget, Curator, MemoryLedger, Private, Schema, Unit, bounds, display
 from sfumato import mechanisms as m
 from sfumato.accounting.compare import compare
-from sfumato.audit.neighbours import table_for
+from sfumato.audit.stages import table_for
 from sfumato.errors import ArgumentError
 from sfumato.events import Gaussian
 from sfumato.plan import Plan
@@ -408,7 +408,7 @@ def test_how_much_of_an_account_is_used() -> None:
 # every kind of plan
 
 
-def rehearsed(plan: Plan[Any]) -> Release:
+def rehearsed(plan: Plan[Any, Any]) -> Release:
     schema = plan.schema if isinstance(plan, Sql) else Schema({"data": table_for(plan)})
     table = schema.table()
     data: dict[str, list[Any]] = {name: [] for name in table.columns}
@@ -418,7 +418,7 @@ def rehearsed(plan: Plan[Any]) -> Release:
 
 @pytest.mark.filterwarnings("ignore::sfumato.errors.PrivacyWarning")
 @pytest.mark.parametrize("kind", EXAMPLES, ids=lambda kind: kind.__name__)
-def test_every_kind_of_plan_and_its_release_can_be_shown_and_taken_along(kind: type[Plan[Any]]) -> None:
+def test_every_kind_of_plan_and_its_release_can_be_shown_and_taken_along(kind: type[Plan[Any, Any]]) -> None:
     plan = EXAMPLES[kind]()
     assert f"Plan: {kind.__name__}" in shown(plan).words
     released = rehearsed(plan)

@@ -13,13 +13,14 @@ import pytest
 
 from sfumato import owners
 from sfumato.accounting.filters import Budget
-from sfumato.audit import neighbours, shipped
+from sfumato.audit import shipped, stages
 from sfumato.audit.sql_losses import SLACK
 from sfumato.curator import Curator
 from sfumato.errors import SfumatoError
 from sfumato.interactive import Interactive
 from sfumato.ledger.memory import MemoryLedger
 from sfumato.noise import SeededBits
+from sfumato.openings import ENGINE, ROWS
 from sfumato.plan import Plan
 from sfumato.private import Private
 from sfumato.sources import catalogue, reading
@@ -85,8 +86,8 @@ def test_a_law_that_is_broken_is_seen(
     assert all(tried(range(seed, seed + 1), tmp_path / "broken", source)[2] for seed in seeds)
 
 
-def _cells(plan: Plan[Any], seed: int) -> tuple[Any, dict[str, list[Any]]]:
-    table = replace(neighbours.table_for(plan), rows=None)
+def _cells(plan: Plan[Any, Any], seed: int) -> tuple[Any, dict[str, list[Any]]]:
+    table = replace(stages.table_for(plan), rows=None)
     made = table.make_up(24, SeededBits(seed).words, awkward=False)
     return table, {name: values.tolist() for name, values in made.items()}
 
@@ -98,15 +99,15 @@ def _held(name: str, source: str, folder: Path) -> None:
     victim = 0 if column is None else cells[column][0]
     keep = [place if column is None else cells[column][place] for place in range(24)]
     less = {each: [c for c, k in zip(values, keep, strict=True) if k != victim] for each, values in cells.items()}
-    schema = plan.schema if plan.opens == "engine" else None  # type: ignore[attr-defined]
+    schema = plan.schema if plan.opens is ENGINE else None  # type: ignore[attr-defined]
     pair = []
     for number, each in enumerate((cells, less)):
         given = source_of(source, folder / str(number), table.name, each)
         pair.append(Private("d", given, unit=plan.unit, schema=schema or _schema(table)))
     assert str(plan.unit) in plan.hides and (column is None or f"one {column} " in plan.hides)
-    if plan.opens == "engine":
+    if plan.opens is ENGINE:
         assert moved(plan, *(answer(plan, each) for each in pair)) <= SLACK
-    whole, other = (each._opened(each._sources, "rows") for each in pair)
+    whole, other = (ROWS._open(each._tables) for each in pair)
     assert apart(whole, other) is None
     assert whole.unit == plan.unit and whole.unit_count == (24 if column is None else len(set(cells[column])))
 
@@ -134,7 +135,7 @@ def test_the_receipt_names_the_unit_of_the_plan(name: str) -> None:
     plan = shipped.PLANS[name]()
     assert not isinstance(plan, Interactive)
     table, cells = _cells(plan, 3)
-    schema = plan.schema if plan.opens == "engine" else _schema(table)  # type: ignore[attr-defined]
+    schema = plan.schema if plan.opens is ENGINE else _schema(table)  # type: ignore[attr-defined]
     curator = Curator(
         Private("d", cells, unit=plan.unit, schema=schema), MemoryLedger({"d": Budget(epsilon=10, delta=0.1)})
     )

@@ -20,6 +20,7 @@ import sqlglot
 from sfumato import Budget, Curator, MemoryLedger, Private, Schema, Unit, bounds, sequence
 from sfumato import mechanisms as m
 from sfumato.errors import ArgumentError, DataError, PlanError
+from sfumato.openings import ENGINE
 from sfumato.plan import Plan
 from sfumato.query import Limits, sql
 from sfumato.query.keys import MOST
@@ -47,7 +48,7 @@ def door(data: Any, schema: Schema = SCHEMA) -> tuple[Curator, MemoryLedger]:
     return Curator(Private("d", data, unit=WHO, schema=schema), ledger), ledger
 
 
-def refused(curator: Curator, ledger: MemoryLedger, plan: Plan[Any], words: str) -> None:
+def refused(curator: Curator, ledger: MemoryLedger, plan: Plan[Any, Any], words: str) -> None:
     """At every door that would pay, and nothing is charged, counted or told of a row."""
     before, entries = ledger.left("d"), len(list(ledger.history()))
     doors: list[Callable[[], Any]] = [
@@ -257,8 +258,8 @@ class Nosy(m.Laplace):
     seen: ClassVar[list[int]] = []
 
     @property
-    def opens(self) -> str:
-        return "engine"
+    def opens(self) -> Any:
+        return ENGINE
 
     @property
     def lists(self) -> frozenset[str]:
@@ -295,7 +296,7 @@ def test_o5_is_withstood_and_the_planted_fault_is_seen() -> None:
 
 
 @pytest.mark.parametrize("plan", [query(), query(limits=None), SUM], ids=["limits", "adviser", "rows"])
-def test_what_is_said_before_the_charge_is_the_same_for_any_rows(plan: Plan[Any], tmp_path: Path) -> None:
+def test_what_is_said_before_the_charge_is_the_same_for_any_rows(plan: Plan[Any, Any], tmp_path: Path) -> None:
     """Files with one header, and rows that cannot be read, are cut off, or are of other types in every cell."""
     odd = [b"", b"Violetta,1,A\n", b"\xff\xfe,,,,,\n", b'"open quote,1\n', b"\x00\x00\n" * 9, os.urandom(999), b"1\n2"]
     for rows in odd:

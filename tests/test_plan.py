@@ -22,7 +22,7 @@ TABLE = Schema.of(
 ).table()
 
 
-def plans() -> list[Plan[Any]]:
+def plans() -> list[Plan[Any, Any]]:
     swap = Unit(change="replace")
     return [
         laplace(1, UNIT),
@@ -39,7 +39,7 @@ def plans() -> list[Plan[Any]]:
 
 
 @pytest.mark.parametrize("plan", plans(), ids=lambda plan: type(plan).__name__)
-def test_a_plan_is_frozen_and_its_cost_is_a_function_of_its_fields(plan: Plan[Any]) -> None:
+def test_a_plan_is_frozen_and_its_cost_is_a_function_of_its_fields(plan: Plan[Any, Any]) -> None:
     for f in fields(plan):
         with pytest.raises(FrozenInstanceError):
             setattr(plan, f.name, None)
@@ -50,7 +50,7 @@ def test_a_plan_is_frozen_and_its_cost_is_a_function_of_its_fields(plan: Plan[An
 
 
 @pytest.mark.parametrize("plan", plans(), ids=lambda plan: type(plan).__name__)
-def test_the_docstring_says_what_is_guaranteed(plan: Plan[Any]) -> None:
+def test_the_docstring_says_what_is_guaranteed(plan: Plan[Any, Any]) -> None:
     for part in ("Guarantee:", "Needs:", "Paper:"):
         assert part in (type(plan).__doc__ or "")
 
@@ -77,7 +77,7 @@ def test_equal_plans_have_equal_hashes_and_others_others() -> None:
         m.RandomizedResponse(column="x", categories=["a", "b"], epsilon=1, protects=Unit(change="replace")),
     ],
 )
-def test_a_plan_that_does_not_fit_the_table_is_refused(plan: Plan[Any]) -> None:
+def test_a_plan_that_does_not_fit_the_table_is_refused(plan: Plan[Any, Any]) -> None:
     with pytest.raises(PlanError):
         plan.check(TABLE)
 

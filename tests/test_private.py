@@ -16,6 +16,7 @@ from hypothesis import strategies as st
 from sfumato import Budget, Curator, MemoryLedger, Private, Schema, Unit, bounds
 from sfumato import mechanisms as m
 from sfumato.errors import ArgumentError, BudgetError, PrivacyWarning, ReceiptError
+from sfumato.openings import ROWS
 from sfumato.plan import Receipt
 from sfumato.schema import category, key, real, whole
 from tests.helpers import Hooked, hooked, seeded
@@ -39,7 +40,7 @@ def rows_of(private: Private) -> Any:
     """As the curator gets them, with a receipt that was made by hand."""
     event = m.Laplace(query=bounds.count(private.unit), epsilon=1).event
     receipt = Receipt("1", ("a",), "", event, private.address, private.unit, "exact")
-    return private._open(receipt)
+    return private._open(receipt, ROWS)
 
 
 @pytest.mark.parametrize(
@@ -114,7 +115,7 @@ def test_a_receipt_for_other_blocks_or_another_version_opens_nothing() -> None:
     for paid_for in (feb, visits(), visits(version="2").of_blocks("jan")):
         receipt = Receipt("1", ("a",), "", event, paid_for.address, Unit(), "exact")
         with pytest.raises(ReceiptError):
-            jan._open(receipt)
+            jan._open(receipt, ROWS)
 
 
 @pytest.mark.parametrize("work", [copy.copy, copy.deepcopy, pickle.dumps])

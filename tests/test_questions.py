@@ -27,7 +27,7 @@ def text(plan: Any) -> str:
     return record.canonical(plan).decode("ascii")
 
 
-def examples() -> Iterator[Plan[Any]]:
+def examples() -> Iterator[Plan[Any, Any]]:
     for make in EXAMPLES.values():
         yield make()
     for query in QUERIES.values():
@@ -39,7 +39,7 @@ NAMES = [f"{type(plan).__name__} {type(getattr(plan, 'query', None)).__name__}" 
 
 
 @pytest.mark.parametrize("plan", EVERY, ids=NAMES)
-def test_what_a_plan_says_of_itself_is_json(plan: Plan[Any]) -> None:
+def test_what_a_plan_says_of_itself_is_json(plan: Plan[Any, Any]) -> None:
     assert json.loads(json.dumps(plan.asks())) == plan.asks() != []
     assert tuple(json.loads(json.dumps(plan.contribution_bounds()))) == plan.contribution_bounds()
 
@@ -48,13 +48,13 @@ TURNED_TODAY = ("Sql", "SGD")  # their limits, hints and speed were taken for a 
 
 
 @pytest.mark.parametrize("plan", EVERY, ids=NAMES)
-def test_a_question_is_the_one_that_was_read_from_stored_plans(plan: Plan[Any]) -> None:
+def test_a_question_is_the_one_that_was_read_from_stored_plans(plan: Plan[Any, Any]) -> None:
     same = questions.digest(plan.asks()) == old_entries.question(text(plan))
     assert same == (type(plan).__name__ not in TURNED_TODAY)
 
 
 @pytest.mark.parametrize("plan", EVERY, ids=NAMES)
-def test_bounds_are_those_that_were_read_from_stored_plans(plan: Plan[Any]) -> None:
+def test_bounds_are_those_that_were_read_from_stored_plans(plan: Plan[Any, Any]) -> None:
     """But for filters, which name rows and clamp nothing, and for radii, which were not listed."""
     before = [dict(bound) for bound in old_entries.contribution_bounds(text(plan)) if bound["kind"] != "between/1"]
     now = [{name: limit for name, limit in bound.items() if name != "radius"} for bound in plan.contribution_bounds()]
@@ -78,7 +78,7 @@ class Marked(Laplace):
     shown: Any = field(default=None, metadata=record.SHOWN)
 
 
-def same(one: Plan[Any], other: Plan[Any]) -> bool:
+def same(one: Plan[Any, Any], other: Plan[Any, Any]) -> bool:
     return questions.digest(one.asks()) == questions.digest(other.asks())
 
 
@@ -167,7 +167,7 @@ def test_dates_are_told_as_dates_and_public_tables_bound_nobody() -> None:
     assert found == [{"of": "schema.tables.visits.columns.day", "kind": "column/1", **day}]
 
 
-def query(**how: Any) -> Plan[Any]:
+def query(**how: Any) -> Plan[Any, Any]:
     columns = {"id": schema.key(), "days": schema.real(0, 9)}
     tables = schema.Schema({"visits": schema.Table(columns, unit="id")})
     return sql("SELECT SUM(days) AS total FROM visits", tables, unit=USER, **{"epsilon": 1, **how})

@@ -34,7 +34,7 @@ def total(run: Run) -> Any:
     return {"n": run.release(laplace(0.5)), "list": [1, 2.5, None, True], "text": "<script>"}
 
 
-PLANS: list[tuple[Plan[Any], Budget]] = [
+PLANS: list[tuple[Plan[Any, Any], Budget]] = [
     (laplace(1), Budget(epsilon=1)),
     (histogram(), Budget(epsilon=1)),
     (m.Laplace(query=bounds.mean("x", 0, 10, UNIT), epsilon=1), Budget(epsilon=1)),
@@ -53,7 +53,7 @@ PLANS: list[tuple[Plan[Any], Budget]] = [
 
 
 @pytest.mark.parametrize(("plan", "budget"), PLANS, ids=lambda v: type(v).__name__)
-def test_every_release_and_quote_can_be_shown(plan: Plan[Any], budget: Budget) -> None:
+def test_every_release_and_quote_can_be_shown(plan: Plan[Any, Any], budget: Budget) -> None:
     asked = curator(budget)
     quoted = asked.quote(plan)
     assert quoted.affordable and "fits the budget" in str(quoted) and "price" in str(quoted)

@@ -21,7 +21,7 @@ from .schema import Column, Named, Table, category, columns_read
 from .units import Unit
 
 
-def _one_unit(plans: tuple[Plan[Any], ...]) -> Unit:
+def _one_unit(plans: tuple[Plan[Any, Any], ...]) -> Unit:
     if len({plan.unit for plan in plans}) != 1:
         raise ArgumentError("the plans protect different units: give all of them the same Unit.")
     return plans[0].unit
@@ -29,7 +29,7 @@ def _one_unit(plans: tuple[Plan[Any], ...]) -> Unit:
 
 @record("plan-sequence/1")
 @dataclass(frozen=True, kw_only=True)
-class Sequence(Plan[dict[str, Any]]):
+class Sequence(Plan[Any, dict[str, Any]]):
     """Several releases from the same data, fixed in advance and priced as one.
 
     Guarantee: that of its Event, the composition of the parts.
@@ -37,7 +37,7 @@ class Sequence(Plan[dict[str, Any]]):
     Paper: Dwork, McSherry, Nissim, Smith 2006 (composition).
     """
 
-    plans: Mapping[str, Plan[Any]]
+    plans: Mapping[str, Plan[Any, Any]]
     wraps = True
 
     def __post_init__(self) -> None:
@@ -55,7 +55,7 @@ class Sequence(Plan[dict[str, Any]]):
         return self.children[0].unit
 
     @property
-    def parts(self) -> Mapping[str, Plan[Any]]:
+    def parts(self) -> Mapping[str, Plan[Any, Any]]:
         return self.plans
 
     @property
@@ -87,7 +87,7 @@ class Sequence(Plan[dict[str, Any]]):
 
 @record("plan-repeat/1")
 @dataclass(frozen=True, kw_only=True)
-class Repeat(Plan[list[Any]]):
+class Repeat(Plan[Any, list[Any]]):
     """The same release again and again, with fresh noise.
 
     Guarantee: that of its Event, so many times the plan's own.
@@ -95,7 +95,7 @@ class Repeat(Plan[list[Any]]):
     Paper: Dwork, McSherry, Nissim, Smith 2006 (composition).
     """
 
-    plan: Plan[Any]
+    plan: Plan[Any, Any]
     times: int = field(metadata=PRICE)
     wraps = True
 
@@ -131,7 +131,7 @@ class Repeat(Plan[list[Any]]):
 
 @record("plan-partition/1")
 @dataclass(frozen=True, kw_only=True)
-class Partition(Plan[dict[Any, Any]]):
+class Partition(Plan[Rows, dict[Any, Any]]):
     """One release per part of the data, split by a public column that is constant per unit.
 
     Guarantee: the dearest part's; under replace that of the two dearest, since a unit may leave one part for another.
@@ -141,7 +141,7 @@ class Partition(Plan[dict[Any, Any]]):
     """
 
     column: str
-    plans: Mapping[Any, Plan[Any]]
+    plans: Mapping[Any, Plan[Any, Any]]
     wraps = True
 
     def _questions(self) -> Iterator[Any]:
@@ -158,8 +158,9 @@ class Partition(Plan[dict[Any, Any]]):
             checks.instance(plan, Plan, "plan", "a plan")
         object.__setattr__(self, "plans", Named(self.plans))
         _one_unit(self.children)
-        if any(plan.opens == "engine" for plan in self.children):
-            raise ArgumentError("a query is not split by partition: use GROUP BY, or WHERE and a sequence.")
+        for plan in self.children:
+            if plan.opens.indivisible:
+                raise ArgumentError(plan.opens.indivisible)
         if any(plan.needs_whole for plan in self.children):
             raise ArgumentError(
                 "a part's number of rows is private: plans that take it as public (randomized response, SmoothMedian, "
@@ -216,7 +217,7 @@ class Partition(Plan[dict[Any, Any]]):
 
 @record("plan-reserve/1")
 @dataclass(frozen=True, kw_only=True)
-class Reserve(Plan[Any]):
+class Reserve(Plan[Rows, Any]):
     """Adaptive children inside one plan: `body(run)` chooses each next child after seeing the earlier answers.
 
     Without a body it is for `curator.supervise`, where the loop is the user's own and each child is drawn as it comes.
@@ -274,17 +275,17 @@ class Reserve(Plan[Any]):
         return [f"adaptive children inside a reserve of {self.budget}"]
 
 
-def sequence(**plans: Plan[Any]) -> Sequence:
+def sequence(**plans: Plan[Any, Any]) -> Sequence:
     """Several releases from the same data, fixed in advance: sequence(total=..., ages=...)."""
     return Sequence(plans=plans)
 
 
-def repeat(plan: Plan[Any], times: int) -> Repeat:
+def repeat(plan: Plan[Any, Any], times: int) -> Repeat:
     """The same release, so many times."""
     return Repeat(plan=plan, times=times)
 
 
-def partition(column: str, keys: Any, plan: Plan[Any]) -> Partition:
+def partition(column: str, keys: Any, plan: Plan[Any, Any]) -> Partition:
     """The same release on every part of the data, split by a public column that is constant per unit."""
     return Partition(column=column, plans=dict.fromkeys(checks.distinct(keys, "keys"), plan))
 

@@ -47,18 +47,17 @@ _ANSWERED = "nothing: it is answered already, and the stored answer is free"
 _PREPAID = "nothing: it is paid already, as a part of a list"
 
 
-def _has_questions(plan: Plan[Any]) -> None:
+def _has_questions(plan: Plan[Any, Any]) -> None:
     if isinstance(plan, Interactive) and not plan.agenda:
         raise PlanError("this plan names no questions: ask them in curator.session(plan), or give it some")
 
 
-def _ran(plan: Plan[Any], data: Any, run: Run) -> bytes:
-    """What a plan releases, as a value; a connection is not left open."""
+def _ran(plan: Plan[Any, Any], data: Any, run: Run) -> bytes:
+    """What a plan releases, as a value; nothing is left open."""
     try:
         return record.canonical(plan._run(data, run))
     finally:
-        if plan.opens == "engine":
-            data.close()
+        plan.opens.close(data)
 
 
 class Curator:
@@ -82,7 +81,7 @@ class Curator:
         if self._bits.grade != "exact":
             raise ArgumentError("bits is not allowed: a Curator releases with SecureBits only; seeds are for tests.")
 
-    def quote(self, plan: Plan[Any]) -> Quote:
+    def quote(self, plan: Plan[Any, Any]) -> Quote:
         """Price and expected error, from the plan's own fields. Touches no data and costs nothing."""
         self._check(plan)
         plan = self.form_of(plan)
@@ -96,7 +95,7 @@ class Curator:
         left = tuple(f"{name}: {self.ledger.left(name, asked)}" for name in path)
         return Quote(plan, affordable, left, {name: self._used(name, plan, due) for name in path}, due)
 
-    def _due(self, plan: Plan[Any]) -> str | None:
+    def _due(self, plan: Plan[Any, Any]) -> str | None:
         """Why nothing is to be paid now; None where the price is."""
         data = self.private.address
         with suppress(BudgetError):  # who may not ask is told the price
@@ -104,7 +103,7 @@ class Curator:
                 return _ANSWERED
         return _PREPAID if self.ledger.prepaid(self.accounts, plan, data=data) is not None else None
 
-    def form_of(self, plan: Plan[Any], key: str | None = None) -> Plan[Any]:
+    def form_of(self, plan: Plan[Any, Any], key: str | None = None) -> Plan[Any, Any]:
         """The plan as the ledger knows it: an earlier form of it that is answered, prepaid or paid under this key, else
         the plan itself. Both ask the same; nothing is charged here."""
         first, *others = plan.forms
@@ -112,7 +111,7 @@ class Curator:
             return first
         return next((each for each in others if self._known(each, key)), first)
 
-    def _known(self, plan: Plan[Any], key: str | None) -> bool:
+    def _known(self, plan: Plan[Any, Any], key: str | None) -> bool:
         data = self.private.address
         with suppress(BudgetError, ReceiptError):  # whoever may not ask, or asks otherwise, is told so later
             if key is not None and self.ledger.paid(key, self.accounts, plan, data=data) is not None:
@@ -121,11 +120,11 @@ class Curator:
             return self._due(plan) is not None
         return False
 
-    def _used(self, account: str, plan: Plan[Any], due: str | None) -> tuple[float | None, float | None]:
+    def _used(self, account: str, plan: Plan[Any, Any], due: str | None) -> tuple[float | None, float | None]:
         before = self.ledger.used(account)
         return before, before if due is not None else self.ledger.used(account, plan)
 
-    def rehearse(self, plan: Plan[Any], *, rows: int | None = None) -> Release:
+    def rehearse(self, plan: Plan[Any, Any], *, rows: int | None = None) -> Release:
         """Run the plan on made-up rows from the schema, with full error texts. Free; tells nothing about the data.
 
         rows  how many, for each private table; by default as many as show something: 300, or more where keys are to
@@ -140,7 +139,7 @@ class Curator:
         raw = record.parse(_ran(plan, made_up, Run(Noise(self._bits), rehearsal=True, steps=plan.steps)))
         return Release(plan, raw, None)
 
-    def release(self, plan: Plan[Any], *, note: str = "", key: str | None = None) -> Release:
+    def release(self, plan: Plan[Any, Any], *, note: str = "", key: str | None = None) -> Release:
         """Pay for the plan, run it on the data, return the answer.
 
         key  names this request: a retry with the same key, after a time-out or a crash, gets the stored answer and
@@ -173,7 +172,7 @@ class Curator:
         self.ledger.settle(receipt, "answered", answer)
         return Release(plan, record.parse(answer), receipt)
 
-    def _before(self, plan: Plan[Any], key: str | None) -> tuple[Receipt | None, Release | None]:
+    def _before(self, plan: Plan[Any, Any], key: str | None) -> tuple[Receipt | None, Release | None]:
         """What was paid under this key, and the stored release of the plan."""
         data = self.private.address
         paid = None if key is None else self.ledger.paid(key, self.accounts, plan, data=data)
@@ -181,13 +180,13 @@ class Curator:
         answered = None if stored is None or stored[1] is None else Release(plan, record.parse(stored[1]), stored[0])
         return None if paid is None else paid[0], answered
 
-    def _by_steps(self, plan: Plan[Any], before: Receipt | None) -> bool:
+    def _by_steps(self, plan: Plan[Any, Any], before: Receipt | None) -> bool:
         """Does it pay step by step? Not where it was paid whole: as a part of a list, or under this key."""
         if before is not None:
             return before.by_steps
         return self.ledger.prepaid(self.accounts, plan, data=self.private.address) is None
 
-    def _stepwise(self, plan: Plan[Any], note: str, key: str | None) -> Release:
+    def _stepwise(self, plan: Plan[Any, Any], note: str, key: str | None) -> Release:
         """Hold all steps, draw each before it runs, free the rest; or go on where an earlier process ended."""
         receipt = self._hold(plan, note, key, trusted=False)
         with settling(Noise(self._bits), self.ledger, receipt, key) as run:
@@ -195,19 +194,19 @@ class Curator:
             run.answer(answer)
         return Release(plan, record.parse(answer), receipt)
 
-    def _hold(self, plan: Plan[Any], note: str, key: str | None, *, trusted: bool) -> Receipt:
+    def _hold(self, plan: Plan[Any, Any], note: str, key: str | None, *, trusted: bool) -> Receipt:
         data, grade = self.private.address, self._grade(plan)
         return self.ledger.hold(
             self.accounts, plan, data=data, grade=grade, note=note, key=key, trusted=trusted, owners=self.private.owners
         )
 
-    def _rows_left(self, plan: Plan[Any], run: Stepwise) -> Any:
+    def _rows_left(self, plan: Plan[Any, Any], run: Stepwise) -> Any:
         """The data; none of it where every step was drawn, and the plan ends from what they released."""
         if run.left:
             return self.private._open(run.receipt, plan.opens)
         return self.private.rehearsal(0, self._bits.words, plan.opens)
 
-    def prepay(self, plan: Plan[Any], *, note: str = "", key: str | None = None) -> Receipt:
+    def prepay(self, plan: Plan[Any, Any], *, note: str = "", key: str | None = None) -> Receipt:
         """Pay for a list of releases as one, `sequence(...)`; `release` of each of its parts then costs nothing more.
 
         The list has one price, below the sum of its parts' where composition gives that. Each part is released once,
@@ -226,7 +225,7 @@ class Curator:
         return self.ledger.prepay(self.accounts, plan, data=data, grade=grade, note=note, key=key, owners=owners)
 
     @contextmanager
-    def supervise(self, plan: Plan[Any], *, note: str = "", key: str | None = None) -> Iterator[Any]:
+    def supervise(self, plan: Plan[Any, Any], *, note: str = "", key: str | None = None) -> Iterator[Any]:
         """Your own loop: room for the whole plan is held, each child is drawn before it runs, leaving frees the rest.
 
         The data is open inside the block, and the receipt says "trusted loop": the promise covers what `run.release`
@@ -254,7 +253,9 @@ class Curator:
         receipt = self._receipt(self.ledger.hold, plan, note, key)
         self._mark_opened(receipt, key)
         reserve = Filter.of(plan.supervised)
-        with drawing(Noise(self._bits), self.ledger, receipt, reserve, lambda: self.private._open(receipt)) as run:
+        with drawing(
+            Noise(self._bits), self.ledger, receipt, reserve, lambda: self.private._open(receipt, plan.opens)
+        ) as run:
             yield run
 
     @contextmanager
@@ -285,7 +286,7 @@ class Curator:
         finally:
             self.ledger.settle(receipt, outcome or "failed")
 
-    def _receipt(self, pay: Callable[..., Receipt], plan: Plan[Any], note: str, key: str | None) -> Receipt:
+    def _receipt(self, pay: Callable[..., Receipt], plan: Plan[Any, Any], note: str, key: str | None) -> Receipt:
         """Pay for work whose answers are not stored: a retry under its key goes on only if the data was not opened."""
         data = self.private.address
         before = None if key is None else self.ledger.paid(key, self.accounts, plan, data=data)
@@ -294,7 +295,7 @@ class Curator:
         grade, owners = self._grade(plan), self.private.owners
         return pay(self.accounts, plan, data=data, grade=grade, note=note, key=key, owners=owners)
 
-    def _grade(self, plan: Plan[Any]) -> str:
+    def _grade(self, plan: Plan[Any, Any]) -> str:
         """Of the noise that is used: the weaker of what the bits and the plan allow."""
         return self._bits.grade if plan.grade == "exact" else plan.grade
 
@@ -312,10 +313,10 @@ class Curator:
 
     def _reader(self, plan: Interactive, receipt: Receipt) -> Callable[[], Rows]:
         """How a session gets at the rows: as they were when it opened, or anew each time."""
-        opened = guarded(lambda: self.private._open(receipt))
-        return (lambda: self.private._open(receipt)) if plan.rereads else (lambda: opened)
+        opened = guarded(lambda: self.private._open(receipt, plan.opens))
+        return (lambda: self.private._open(receipt, plan.opens)) if plan.rereads else (lambda: opened)
 
-    def _check(self, plan: Plan[Any]) -> None:
+    def _check(self, plan: Plan[Any, Any]) -> None:
         if not isinstance(plan, Plan):
             raise checks.refuse("plan", type(plan).__name__, "a plan, such as mechanisms.Laplace(...)")
         if plan.unit != self.private.unit:
@@ -326,7 +327,7 @@ class Curator:
         plan.check_schema(self.private.schema)
         self._small(plan, stacklevel=4)
 
-    def _small(self, plan: Plan[Any], *, stacklevel: int = 3) -> None:
+    def _small(self, plan: Plan[Any, Any], *, stacklevel: int = 3) -> None:
         rows = self.private.size
         if rows and plan.delta > Fraction(1, rows):
             warnings.warn(

@@ -36,7 +36,7 @@ class Drawn(Run):
             raise PlanError("this block is over: the data is closed again")
         return self._rows
 
-    def _pay(self, child: Plan[Any]) -> None:
+    def _pay(self, child: Plan[Any, Any]) -> None:
         if self._closed:
             raise BudgetError(_OVER)
         super()._pay(child)
@@ -82,7 +82,7 @@ class Stepwise(Run):
         self.closed = False
         self._ledger = ledger
 
-    def steps_of(self, plan: Plan[Any]) -> Run:
+    def steps_of(self, plan: Plan[Any, Any]) -> Run:
         if plan.steps is None or plan.event != self.receipt.event:
             raise PlanError("these steps are held for another plan")
         return self

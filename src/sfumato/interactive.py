@@ -37,7 +37,7 @@ class Conversation(ABC):
 
 
 @dataclass(frozen=True, kw_only=True)
-class Interactive(Plan[list[Any]]):
+class Interactive(Plan[Rows, list[Any]]):
     """A plan with a conversation. `finish` and `error` take the answers so far and give as many."""
 
     rereads: ClassVar[bool] = False  # is the data read anew for each question, as it grows?
@@ -101,7 +101,7 @@ class Interactive(Plan[list[Any]]):
         return known[1]
 
 
-def accept_query(question: Any, plan: Plan[Any], table: Table) -> Bounded:
+def accept_query(question: Any, plan: Plan[Any, Any], table: Table) -> Bounded:
     """A bounded query of the plan's own unit, about columns that the table has."""
     if not isinstance(question, Bounded):
         raise PlanError("a question is a bounded query, such as bounds.count(unit)")

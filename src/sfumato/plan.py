@@ -21,11 +21,13 @@ from .bounds import Bounded
 from .errors import DataError, PlanError, UnsupportedEventError, ended_by, guarded
 from .events import Event
 from .noise import Noise
+from .openings import ROWS, Opening
 from .process import Home
 from .rows import Rows
 from .schema import Column, Schema, Table, TensorColumn
 from .units import Unit
 
+D = TypeVar("D")
 R = TypeVar("R")
 _ALPHA = 0.05  # of the error bars that are shown
 REHEARSED, MOST_REHEARSED = 300, 100_000
@@ -71,13 +73,15 @@ class Run:
         """Did a child end without an answer?"""
         return self.ended != "answered"
 
-    def release(self, child: Plan[R]) -> Any:
+    def release(self, child: Plan[Rows, Any]) -> Any:
         """Run a child plan on the same data, paid from this run's reserve; refused where the reserve is short."""
         if self._reserve is None or self._rows is None:
             raise PlanError("this plan has no reserve: only a plan made by reserve(...) may release children")
         if child.unit != self._rows.unit:
             raise PlanError(f"the child protects [{child.unit}], the reserve protects [{self._rows.unit}]")
         child.check(self._rows.table)
+        if child.opens is not ROWS:
+            raise PlanError(f"the children of a reserve read rows, others {child.opens.does}: release it by itself")
         if child.supervised is not None:
             raise PlanError("a reserve without a body is for curator.supervise: it cannot be a child")
         if child.grade != "exact":
@@ -88,7 +92,7 @@ class Run:
         self._pay(child)
         return child.finish(self._run(child, self._rows))
 
-    def steps_of(self, plan: Plan[Any]) -> Run:
+    def steps_of(self, plan: Plan[Any, Any]) -> Run:
         """The run of this plan's steps alone: whatever else shares the run counts its own."""
         return Run(self.noise, rehearsal=self.rehearsal, steps=plan.steps)
 
@@ -127,7 +131,7 @@ class Run:
             raise PlanError("whose steps these are is not known: begin _run with `run = run.steps_of(self)`")
         return self._steps
 
-    def _run(self, child: Plan[R], rows: Rows) -> R:
+    def _run(self, child: Plan[Rows, R], rows: Rows) -> R:
         inner = Run(self.noise, rehearsal=self.rehearsal, steps=child.steps)
         if self.rehearsal:
             return child._run(rows, inner)  # with its full error text
@@ -137,15 +141,16 @@ class Run:
             self.ended = ended_by(problem)
             raise
 
-    def _pay(self, child: Plan[Any]) -> None:
+    def _pay(self, child: Plan[Any, Any]) -> None:
         assert self._reserve is not None
         with self._lock:
             self._reserve = self._reserve.spend(child.event, child.delta)
 
 
 @dataclass(frozen=True, kw_only=True)
-class Plan(ABC, Generic[R]):
-    """A release that has not happened yet. Subclasses are frozen keyword-only dataclasses, registered as records.
+class Plan(ABC, Generic[D, R]):
+    """A release that has not happened yet: of R, from D. Subclasses are frozen keyword-only dataclasses, registered as
+    records.
 
     family  the mechanisms that answer the same question by other means: "value", "best", "quantile", "keys",
             "synthetic"; empty for one that nothing else stands in for
@@ -188,12 +193,13 @@ class Plan(ABC, Generic[R]):
         return vouched or any(child.needs_whole for child in self.children)
 
     @property
-    def opens(self) -> str:
-        """What it runs on: the "rows" of the private table, or the "engine" that holds all tables."""
-        kinds = {child.opens for child in self.children} or {"rows"}
-        if len(kinds) > 1:
-            raise PlanError("some parts of this plan read rows, others run in an engine: release them apart")
-        return kinds.pop()
+    def opens(self) -> Opening[D]:
+        """What it runs on: rows of the private table, where neither it nor its parts say otherwise."""
+        openings: set[Opening[Any]] = {child.opens for child in self.children} or {ROWS}
+        if len(openings) > 1:
+            one, other = sorted(opening.does for opening in openings)[:2]
+            raise PlanError(f"some parts of this plan {one}, others {other}: release them apart")
+        return openings.pop()
 
     @property
     def lists(self) -> frozenset[str]:
@@ -228,10 +234,10 @@ class Plan(ABC, Generic[R]):
         return "float" if any(child.grade != "exact" for child in self.children) else "exact"
 
     @abstractmethod
-    def _run(self, rows: Rows, run: Run) -> R:
+    def _run(self, data: D, run: Run) -> R:
         """The release itself, raw. Noise comes only from `run.noise`; what is returned is a value with a JSON form."""
 
-    def _loop(self, rows: Rows, run: Run) -> Any:
+    def _loop(self, data: D, run: Run) -> Any:
         """What `curator.supervise` hands to a loop of the user's own, where a plan has steps: an object that draws
         them, by `run.draw`, as the loop goes on, and whose `close` lets go of the data."""
         raise PlanError("this plan runs by itself: use curator.release(plan)")
@@ -267,11 +273,11 @@ class Plan(ABC, Generic[R]):
         return [type(self).__name__]
 
     @property
-    def children(self) -> tuple[Plan[Any], ...]:
+    def children(self) -> tuple[Plan[Any, Any], ...]:
         return tuple(_within(self, Plan))
 
     @property
-    def parts(self) -> Mapping[str, Plan[Any]]:
+    def parts(self) -> Mapping[str, Plan[Any, Any]]:
         """The releases of a list that may be paid as one and run one by one, by name; none for any other plan."""
         return {}
 
@@ -293,14 +299,10 @@ class Plan(ABC, Generic[R]):
 
     def check_schema(self, schema: Schema) -> None:
         """The same, for data of these tables."""
-        if self.opens == "rows":
-            self.check(schema.table())
-            return
-        for child in self.children:
-            child.check_schema(schema)
+        self.opens.check(self, schema)
 
     @property
-    def forms(self) -> tuple[Plan[Any], ...]:
+    def forms(self) -> tuple[Plan[Any, Any], ...]:
         """The plan, and after it those that ask the very same and may have been paid for in its place: as earlier
         versions wrote it. Their answers are its answers."""
         most = max((len(child.forms) for child in self.children), default=1)
@@ -343,7 +345,7 @@ class Plan(ABC, Generic[R]):
         return display.card(f"Plan: {type(self).__name__}", display.steps(self.explain()), display.facts(facts))
 
 
-def price_text(plan: Plan[Any]) -> str:
+def price_text(plan: Plan[Any, Any]) -> str:
     """What it costs, in words."""
     try:
         epsilon = float(plan.price())
@@ -352,7 +354,7 @@ def price_text(plan: Plan[Any]) -> str:
     return f"epsilon = {epsilon:.6g}" + (f" at delta = {float(plan.delta):.3g}" if plan.delta else "")
 
 
-def told_before(plan: Plan[Any]) -> Iterator[tuple[str, str]]:
+def told_before(plan: Plan[Any, Any]) -> Iterator[tuple[str, str]]:
     """What is known before anything runs: the price, whom it hides, and how exact it will be."""
     yield "price", price_text(plan)
     yield "hides", plan.hides
@@ -372,7 +374,7 @@ def _within(owner: Any, kind: type[Any]) -> Iterator[Any]:
         yield from (part for part in parts if isinstance(part, kind))
 
 
-def _in_form(owner: Plan[Any], place: int) -> Plan[Any]:
+def _in_form(owner: Plan[Any, Any], place: int) -> Plan[Any, Any]:
     """A plan of plans, with each of these in an earlier form."""
 
     def swapped(value: Any) -> Any:
@@ -455,17 +457,17 @@ class Gauge(NamedTuple):
 class Ledger(Protocol):
     """Where budgets live. Every method is one durable step; a refusal changes nothing."""
 
-    def path(self, accounts: tuple[str, ...], plan: Plan[Any], *, data: str) -> tuple[str, ...]:
+    def path(self, accounts: tuple[str, ...], plan: Plan[Any, Any], *, data: str) -> tuple[str, ...]:
         """Every account that the plan would be charged to: those named, all above them, and the data's own."""
 
     def answer(self, accounts: tuple[str, ...], plan_hash: str, data: str) -> tuple[Receipt, bytes] | None:
         """The stored answer to the same plan on the same data version, paid on all accounts of the path."""
 
-    def quote(self, accounts: tuple[str, ...], plan: Plan[Any], *, data: str = "") -> bool:
+    def quote(self, accounts: tuple[str, ...], plan: Plan[Any, Any], *, data: str = "") -> bool:
         """Would a spend be accepted now? Without data, by the named accounts and those above them."""
 
     def paid(
-        self, key: str, accounts: tuple[str, ...], plan: Plan[Any], *, data: str
+        self, key: str, accounts: tuple[str, ...], plan: Plan[Any, Any], *, data: str
     ) -> tuple[Receipt, bytes | None] | None:
         """What a retry gets: the receipt that was paid under this key, with its stored answer, or with None where it
         was never opened, or goes on step by step; None for a new key. Refused where the data was opened and no answer
@@ -474,7 +476,7 @@ class Ledger(Protocol):
     def spend(
         self,
         accounts: tuple[str, ...],
-        plan: Plan[Any],
+        plan: Plan[Any, Any],
         *,
         data: str,
         grade: str,
@@ -489,7 +491,7 @@ class Ledger(Protocol):
     def prepay(
         self,
         accounts: tuple[str, ...],
-        plan: Plan[Any],
+        plan: Plan[Any, Any],
         *,
         data: str,
         grade: str,
@@ -499,7 +501,7 @@ class Ledger(Protocol):
     ) -> Receipt:
         """Charge a list of releases as one; a later `spend` for one of its parts, on the same data, is paid with it."""
 
-    def prepaid(self, accounts: tuple[str, ...], plan: Plan[Any], *, data: str) -> Receipt | None:
+    def prepaid(self, accounts: tuple[str, ...], plan: Plan[Any, Any], *, data: str) -> Receipt | None:
         """The receipt of the list that this plan was paid with, while it is not taken."""
 
     def open(self, receipt: Receipt) -> None:
@@ -514,7 +516,7 @@ class Ledger(Protocol):
     def hold(
         self,
         accounts: tuple[str, ...],
-        plan: Plan[Any],
+        plan: Plan[Any, Any],
         *,
         data: str,
         grade: str,
@@ -542,9 +544,9 @@ class Ledger(Protocol):
         """What was spent on an account, in each currency that is still open. The limit is the guarantee; this is a
         gauge."""
 
-    def left(self, account: str, plan: Plan[Any] | None = None) -> str:
+    def left(self, account: str, plan: Plan[Any, Any] | None = None) -> str:
         """What everything so far amounts to beside the limit, in words; with a plan, what that would make of it."""
 
-    def used(self, account: str, plan: Plan[Any] | None = None) -> float | None:
+    def used(self, account: str, plan: Plan[Any, Any] | None = None) -> float | None:
         """The part of an account's limit that is gone; with a plan, what would be gone after it (infinite where it does
         not fit). None for an account without a limit of its own."""

@@ -5,17 +5,14 @@ from __future__ import annotations
 from collections.abc import Collection, Iterator, Mapping
 from typing import Any
 
-import numpy as np
-from numpy.typing import NDArray
-
 from . import checks, display
 from .address import Address
 from .errors import DataError, PlanError, ReceiptError, SfumatoError
+from .openings import D, Opening, Tables
 from .owners import other_names, owners
 from .plan import Plan, Receipt
-from .rows import Rows, Series
 from .schema import Schema, Table, Words
-from .sources import Connection, Source, columns_of, compare_columns, connect, engine_settings, source
+from .sources import engine_settings, source
 from .units import Unit
 
 _UNREADABLE = (
@@ -96,7 +93,7 @@ class Private:
         part.blocks = tuple(block for block in self.blocks if block in blocks)
         return part
 
-    def compare(self, plan: Plan[Any], *, quoting: bool = False) -> None:
+    def compare(self, plan: Plan[Any, Any], *, quoting: bool = False) -> None:
         """Refuse what would fail whatever the private rows are: files that are not there or do not hold the schema's
         columns any more, statements that the engine does not take, too many groups in public tables. Asked before each
         charge; no private row is read. A quote does without files that are not there.
@@ -108,7 +105,7 @@ class Private:
             sources[table.name].compare(table)
         refusal: SfumatoError | None = None
         try:
-            self._try(plan)
+            plan.opens.compare(plan, self._tables)
         except DataError:  # whose words say that the charge stays, and there was none
             refusal = PlanError(_UNREADABLE)
         except SfumatoError:
@@ -118,51 +115,19 @@ class Private:
         if refusal is not None:
             raise refusal  # outside the handlers, so that their error is not its context
 
-    def _try(self, plan: Plan[Any]) -> None:
-        """Does the engine take what the plan asks of these tables?"""
-        sources = self._sources
-        if plan.opens != "engine":
-            compare_columns(self.table, sources[self.table.name])
-            return
-        public = {name for name in plan.lists if not self.schema.table(name).private}
-        opened = self._connected(sources, unread=set(sources) - public)
-        try:
-            plan.bind(opened)
-        finally:
-            opened.close()
-
-    def _open(self, receipt: Receipt, opens: str = "rows") -> Any:
-        """The only way to the data. Called by a Curator, with a receipt for this data: its rows, or an engine's
-        connection to all of its tables, whichever the plan runs on."""
+    def _open(self, receipt: Receipt, opens: Opening[D]) -> D:
+        """The only way to the data. Called by a Curator, with a receipt for this data: whatever the plan runs on."""
         if not isinstance(receipt, Receipt) or receipt.data != self.address or receipt.unit != self.unit:
             raise ReceiptError("the data opens only with a receipt that was paid for it")
-        return self._opened(self._sources, opens)
+        return opens._open(self._tables)
 
-    def rehearsal(self, rows: int, words: Words, opens: str = "rows") -> Any:
+    def rehearsal(self, rows: int, words: Words, opens: Opening[D]) -> D:
         """The same of made-up rows, from the schema alone; public tables are as they are."""
-        sources = dict(self._sources)
-        for table in self.schema.tables.values():
-            if table.private:
-                sources[table.name] = source(table.make_up(rows, words))
-        return self._opened(sources, opens)
+        return opens.make_up(self._tables, rows, words)
 
-    def _opened(self, sources: Mapping[str, Source], opens: str) -> Any:
-        if opens == "engine":
-            return self._connected(sources)
-        rows = Rows.read(self.table, columns_of(self.table, sources[self.table.name]), self.unit)
-        return rows if self._block is None else rows.keep(self._in_blocks(rows[self._block]))
-
-    def _connected(self, sources: Mapping[str, Source], unread: Collection[str] = ()) -> Connection:
-        only = {} if self._block is None else {self.table.name: (self._block, self.blocks)}
-        tables = {name: (self.schema.table(name), each) for name, each in sources.items()}
-        return connect(tables, only=only, unread=unread, **self._engine)
-
-    def _in_blocks(self, cells: Series) -> NDArray[np.bool_]:
-        """A row whose block is NULL, or none that is known, is in no block: nobody is charged for it."""
-        assert self._block is not None
-        known = self.table.column(self._block).categories
-        read = np.array([str(block) in self.blocks for block in known])
-        return cells.valid & read[cells.values]
+    @property
+    def _tables(self) -> Tables:
+        return Tables(self.schema, self.unit, self._sources, self._block, self.blocks, self._engine)
 
     @property
     def address(self) -> str:

@@ -27,7 +27,7 @@ class Quote:
     due   what is to be paid now, in words, where that is not the price: it is answered, or paid, already
     """
 
-    plan: Plan[Any]
+    plan: Plan[Any, Any]
     affordable: bool
     left: tuple[str, ...] = ()
     used: Mapping[str, tuple[float | None, float | None]] = field(default_factory=dict)
@@ -101,7 +101,7 @@ class Figure(NamedTuple):
 class Release:
     """A private answer. `value` is what to read, `raw` the noisy numbers it was made from."""
 
-    plan: Plan[Any]
+    plan: Plan[Any, Any]
     raw: Any
     receipt: Receipt | None
 

@@ -27,7 +27,7 @@ KEPT = "kept"
 
 @record("plan-tidy/1")
 @dataclass(frozen=True, kw_only=True)
-class Tidy(Plan[NDArray[np.float64]]):
+class Tidy(Plan[Rows, NDArray[np.float64]]):
     """The same release as `plan`, shown as a table that could be one of real counts.
 
     nonnegative  no number below 0
@@ -46,7 +46,7 @@ class Tidy(Plan[NDArray[np.float64]]):
     average, and where a total is held, others pay for that. Adding up many tidy cells adds up their biases.
     """
 
-    plan: Plan[NDArray[np.float64]]
+    plan: Plan[Rows, NDArray[np.float64]]
     nonnegative: bool = True
     whole: bool = False
     total: Exact = None

@@ -120,7 +120,7 @@ def test_v2_sees_the_classic_gaussian_only_by_its_law() -> None:
 
 @pytest.mark.parametrize("make", [searching.MUTANTS[0].make, searching.MUTANTS[1].make], ids=["noise", "sensitivity"])
 def test_the_conformance_suite_refuses_them_too(make: object) -> None:
-    plan: Plan[object] = make()  # type: ignore[operator]
+    plan: Plan[object, object] = make()  # type: ignore[operator]
     with pytest.raises(ConformanceError):
         check_plan(plan)
 

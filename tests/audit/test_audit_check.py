@@ -63,7 +63,7 @@ def test_a_mechanism_without_noise_is_shown_as_far_as_runs_allow() -> None:
 
 
 ALARMS = 0.05
-TIGHT: dict[str, Plan[Any]] = {
+TIGHT: dict[str, Plan[Any, Any]] = {
     "laplace": _count(),
     "gaussian": Gaussian(query=bounds.count(_ROW), epsilon=1, delta=0.01),
     "exponential": Exponential(query=bounds.votes("w", _WARDS, _ROW), epsilon=1),
@@ -110,12 +110,12 @@ def test_shipped_plans_are_within_their_claims(name: str) -> None:
 # ---------------------------------------------------------------------------------- planted bugs
 
 
-def _sparse(kind: type[Any], name: str) -> Callable[[], Plan[Any]]:
+def _sparse(kind: type[Any], name: str) -> Callable[[], Plan[Any, Any]]:
     (given,) = (each for each in INPUTS if each.name == name)
     return lambda: Variant(kind).plan(given)  # type: ignore[return-value]
 
 
-BUGS: dict[str, tuple[Callable[[], Plan[Any]], int]] = {
+BUGS: dict[str, tuple[Callable[[], Plan[Any, Any]], int]] = {
     "half the noise": (lambda: mutants.HalfNoise(query=bounds.count(_ROW), epsilon=1), 4_000),
     "half the sensitivity": (
         lambda: Laplace(query=mutants.HalfSensitivity(column="x", lower=0, upper=10, unit=_ROW), epsilon=1),
@@ -136,7 +136,7 @@ BUGS: dict[str, tuple[Callable[[], Plan[Any]], int]] = {
     ),
     "no noise on questions": (_sparse(mutants.NoQueryNoise, "below, above"), 4_000),
 }
-SLOWER: dict[str, tuple[Callable[[], Plan[Any]], int]] = {
+SLOWER: dict[str, tuple[Callable[[], Plan[Any, Any]], int]] = {
     "never ending": (_sparse(mutants.NeverEnding, "5 x below, 5 x above"), 100_000),
     "noise without count": (_sparse(mutants.NoiseWithoutCount, "20 x below, above"), 200_000),
     "noisy value shown": (_sparse(mutants.NoisyValueShown, "20 x below, above"), 200_000),

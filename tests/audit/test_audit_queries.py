@@ -10,7 +10,7 @@ import numpy as np
 import pytest
 
 from sfumato import Schema, Unit, audit, schema
-from sfumato.audit import answers, neighbours, shipped, sql_losses
+from sfumato.audit import answers, neighbours, shipped, sql_losses, stages
 from sfumato.audit.outputs import Alike, Reading, atoms_of
 from sfumato.audit.silent import Silent
 from sfumato.audit.subjects import OfPlan
@@ -41,7 +41,7 @@ def _plan(text: str, given: Schema = ONE, **more: Any) -> Any:
 def _pair(plan: Any) -> neighbours.Pair:
     """One with rows in several groups."""
     raw = {"id": ["a", "b", "b", "c"], "ward": ["east", "east", None, "west"], "days": [1.0, 9.0, 3.0, 4.5]}
-    return audit.given.table_pair(plan, neighbours.table_for(plan), (raw, {name: raw[name][:3] for name in raw}))
+    return audit.given.table_pair(plan, stages.table_for(plan), (raw, {name: raw[name][:3] for name in raw}))
 
 
 @pytest.mark.parametrize("text", TEXTS)

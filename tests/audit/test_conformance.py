@@ -137,7 +137,7 @@ class KeepsTooOften(RandomizedResponse):
 
 
 @mutant("geometric")
-class GeometricCount(Plan[Any]):
+class GeometricCount(Plan[Any, Any]):
     """A newcomer's own mechanism, whose law nobody knows but itself; honest with `share` = 1."""
 
     query: Any
@@ -161,7 +161,7 @@ class GeometricCount(Plan[Any]):
         return self.query.finish(raw)
 
 
-def geometric(share: Fraction) -> Plan[Any]:
+def geometric(share: Fraction) -> Plan[Any, Any]:
     return GeometricCount(query=bounds.count(ROW), epsilon=Fraction(1, 2), share=share)
 
 
@@ -405,7 +405,7 @@ def _histogram(cls: type[Histogram], unit: Unit) -> Histogram:
     return cls(column="ward", categories=WARDS, unit=unit)
 
 
-MUTANTS: list[tuple[str, str, Callable[[], Plan[Any]]]] = [
+MUTANTS: list[tuple[str, str, Callable[[], Plan[Any, Any]]]] = [
     ("half the noise", "exact loss", lambda: HalfNoise(**count())),
     ("0.1 % too little noise", "exact loss", lambda: NearlyEnoughNoise(**count())),
     ("half the Gaussian noise", "exact loss", lambda: HalfGaussian(**count(), delta=1e-5)),
@@ -474,26 +474,26 @@ MUTANTS: list[tuple[str, str, Callable[[], Plan[Any]]]] = [
 
 
 @pytest.mark.parametrize(("check", "make"), [row[1:] for row in MUTANTS], ids=[row[0] for row in MUTANTS])
-def test_mutant_is_caught(check: str, make: Callable[[], Plan[Any]]) -> None:
+def test_mutant_is_caught(check: str, make: Callable[[], Plan[Any, Any]]) -> None:
     with pytest.raises(ConformanceError) as caught:
         check_plan(make())
     assert caught.value.check == check, str(caught.value)
 
 
-def _unnamed() -> Plan[Any]:
+def _unnamed() -> Plan[Any, Any]:
     class Unregistered(Laplace):
         __doc__ = _DOC
 
     return Unregistered(**count())
 
 
-def _undocumented() -> Plan[Any]:
+def _undocumented() -> Plan[Any, Any]:
     plan = HalfNoise(**count())
     return type("Undocumented", (type(plan),), {"__doc__": "Guarantee: some. Needs: nothing."})(**count())
 
 
 @pytest.mark.parametrize(("make", "check"), [(_unnamed, "record"), (_undocumented, "docstring")])
-def test_a_class_lacks_its_papers(make: Callable[[], Plan[Any]], check: str) -> None:
+def test_a_class_lacks_its_papers(make: Callable[[], Plan[Any, Any]], check: str) -> None:
     with pytest.raises(ConformanceError) as caught:
         check_plan(make())
     assert caught.value.check == check
@@ -522,7 +522,7 @@ def _declared(unit: Unit = ROW) -> bounds.Declared:
     return bounds.declared(_highest, unit, reads={"x": schema.real(0, 10)}, labels=("highest",), l1=10, l2=10, linf=10)
 
 
-HONEST: dict[str, Callable[[], Plan[Any]]] = {
+HONEST: dict[str, Callable[[], Plan[Any, Any]]] = {
     "count": lambda: Laplace(query=bounds.count(ROW), epsilon=1),
     "sum under zero-out": lambda: Laplace(query=bounds.clipped_sum("x", -2, 5, ZERO_OUT), epsilon=1),
     "mean under replace": lambda: Gaussian(query=bounds.mean("x", 0.1, 5, REPLACE), epsilon=1, delta=1e-5),
@@ -535,7 +535,7 @@ HONEST: dict[str, Callable[[], Plan[Any]]] = {
     "adaptive": lambda: reserve(_adaptive, unit=ROW, budget=Budget(epsilon=1), reads={"x": schema.real(0, 1)}),
 }
 
-MORE_HONEST: dict[str, Callable[[], Plan[Any]]] = {
+MORE_HONEST: dict[str, Callable[[], Plan[Any, Any]]] = {
     "tiny epsilon": lambda: Laplace(query=bounds.clipped_sum("x", 0, 1, ROW), epsilon=Fraction(1, 10**6)),
     "groups": lambda: Laplace(query=bounds.clipped_sum("x", -2, 5, Unit(group=3)), epsilon=1),
     "groups of users": lambda: Laplace(query=bounds.count(Unit("user:id", group=2), per_unit=3), epsilon=1),
@@ -564,7 +564,7 @@ MORE_HONEST: dict[str, Callable[[], Plan[Any]]] = {
 
 @pytest.mark.slow
 @pytest.mark.parametrize("make", HONEST.values(), ids=HONEST)
-def test_honest_plan_passes(make: Callable[[], Plan[Any]]) -> None:
+def test_honest_plan_passes(make: Callable[[], Plan[Any, Any]]) -> None:
     report = check_plan(make())
     assert dict(report.passed)["sampled loss"]
     assert "sampled loss" in str(report)
@@ -572,7 +572,7 @@ def test_honest_plan_passes(make: Callable[[], Plan[Any]]) -> None:
 
 @pytest.mark.slow
 @pytest.mark.parametrize("make", MORE_HONEST.values(), ids=MORE_HONEST)
-def test_other_honest_plans_pass(make: Callable[[], Plan[Any]]) -> None:
+def test_other_honest_plans_pass(make: Callable[[], Plan[Any, Any]]) -> None:
     check_plan(make())
 
 

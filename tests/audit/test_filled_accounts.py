@@ -12,7 +12,7 @@ import pytest
 
 from sfumato import Unit, bounds
 from sfumato.accounting import budget, holds, members, smoothing
-from sfumato.audit import neighbours
+from sfumato.audit import neighbours, stages
 from sfumato.combine import sequence
 from sfumato.ledger.ledger import Ledger
 from sfumato.mechanisms import Laplace, OptimalKeys, Quantile
@@ -114,7 +114,7 @@ def test_a_unit_is_tried_with_more_than_the_plan_itself_allows() -> None:
     user = Unit("user:id")
     keys = OptimalKeys(column="query", protects=user, epsilon=1, delta=0.1, per_unit=9)
     assert neighbours.too_many(keys) == 12
-    people = neighbours.extreme_people(keys, neighbours.table_for(keys))
+    people = neighbours.extreme_people(keys, stages.table_for(keys))
     assert max(len({row["query"] for row in person}) for person in people) == 10
     ranks = Quantile(column="age", lower=0, upper=120, q=(0.5,), epsilon=1, protects=user, per_unit=7)
     both = sequence(ranks=ranks, rows=Laplace(query=bounds.count(user, per_unit=2), epsilon=1))

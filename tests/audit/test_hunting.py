@@ -12,7 +12,8 @@ from hypothesis import strategies as st
 from sfumato import Unit, bounds, schema
 from sfumato.audit import hunting
 from sfumato.audit.hunting import World
-from sfumato.audit.neighbours import Columns, pairs, table_for
+from sfumato.audit.neighbours import Columns, pairs
+from sfumato.audit.stages import table_for
 from sfumato.audit.subjects import OfPlan
 from sfumato.mechanisms import Exponential, Laplace
 from sfumato.noise import SeededBits

@@ -14,7 +14,8 @@ from scipy import special, stats
 from sfumato import Unit, bounds, schema
 from sfumato.accounting import gdp
 from sfumato.audit import counting, losses, telling
-from sfumato.audit.neighbours import extremes, made, oddities, pairs, table_for
+from sfumato.audit.neighbours import extremes, made, oddities, pairs
+from sfumato.audit.stages import table_for
 from sfumato.errors import SfumatoError
 from sfumato.laws import DiscreteLaplace, Geometric, RoundedGaussian, RoundedLaplace
 from sfumato.mechanisms import Laplace

@@ -7,8 +7,9 @@ from typing import Any
 import pytest
 
 from sfumato import schema
-from sfumato.audit.engines import data_for, read_table
-from sfumato.audit.neighbours import pairs, table_for
+from sfumato.audit.engines import read_table
+from sfumato.audit.neighbours import pairs
+from sfumato.audit.stages import data_for, table_for
 from sfumato.noise import Noise, SeededBits
 from sfumato.plan import Run
 from sfumato.query import Limits, Sql, sql

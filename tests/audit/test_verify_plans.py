@@ -213,7 +213,7 @@ def test_plans_with_noise_of_a_known_law_hold(name: str) -> None:
     assert 0.4 < found.share <= 1 + 1e-9
 
 
-def _first(plan: Plan[Any], count: int) -> list[Pair]:
+def _first(plan: Plan[Any, Any], count: int) -> list[Pair]:
     from itertools import islice
 
     from sfumato.audit import neighbours
@@ -256,7 +256,7 @@ def test_the_sparse_vector_is_nearly_tight() -> None:
 # ------------------------------------------------------------------------------------------------ counterexamples
 
 
-def _broken(plan: Plan[Any], **more: Any) -> Any:
+def _broken(plan: Plan[Any, Any], **more: Any) -> Any:
     found = verify(plan, **more)
     assert found.verdict == "broken", str(found)
     example = found.counterexample

@@ -17,7 +17,7 @@ from sfumato.audit import Recorder, evidence
 from sfumato.audit.counting import epsilon_lower_bound
 from sfumato.audit.given import bits_of, noise_of, table_pair
 from sfumato.audit.lessons import LESSONS
-from sfumato.audit.neighbours import table_for
+from sfumato.audit.stages import table_for
 from sfumato.audit.subjects import OfCode
 from sfumato.errors import ArgumentError, PlanError
 from sfumato.laws import RoundedLaplace

@@ -43,7 +43,7 @@ releases:
 """
 
 
-def result(plan: Plan[Any], share: float = 0.5, **more: Any) -> Result:
+def result(plan: Plan[Any, Any], share: float = 0.5, **more: Any) -> Result:
     """What an audit might find: so much of the claim at every delta."""
     points = tuple(Point(delta, claim, share * claim) for delta, claim in sorted(claims_of(plan).items()))
     way = Found("histogram", points[0].shown, points[0].claim, points[0].delta, "output[0] >= 3 ->", share > 1)
@@ -58,10 +58,10 @@ def result(plan: Plan[Any], share: float = 0.5, **more: Any) -> Result:
 class Checks:
     """Stands for audit.check: keeps what it was asked, and finds what it is told to."""
 
-    def __init__(self, find: Callable[[Plan[Any]], Result] = result) -> None:
-        self.find, self.asked = find, list[tuple[Plan[Any], dict[str, Any]]]()
+    def __init__(self, find: Callable[[Plan[Any, Any]], Result] = result) -> None:
+        self.find, self.asked = find, list[tuple[Plan[Any, Any], dict[str, Any]]]()
 
-    def __call__(self, plan: Plan[Any], **asked: Any) -> Result:
+    def __call__(self, plan: Plan[Any, Any], **asked: Any) -> Result:
         self.asked.append((plan, asked))
         asked["progress"](0.5, "counting")
         return self.find(plan)
@@ -173,7 +173,7 @@ def test_a_claim_that_is_broken_ends_with_9_and_the_report_names_it(project: Pat
     ids=["package", "fault", "ours"],
 )
 def test_what_could_not_run_is_not_passed(project: Path, checks: Checks, problem: Exception, says: str) -> None:
-    def fails(plan: Plan[Any]) -> Result:
+    def fails(plan: Plan[Any, Any]) -> Result:
         raise problem
 
     checks.find = fails
@@ -273,9 +273,9 @@ def test_promises_of_a_query_are_those_of_the_table_that_it_reads(
     project: Path, checks: Checks, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """The checks of check_plan make up one table, and projects have several."""
-    seen: list[Plan[Any]] = []
+    seen: list[Plan[Any, Any]] = []
 
-    def checked(plan: Plan[Any]) -> Any:
+    def checked(plan: Plan[Any, Any]) -> Any:
         seen.append(plan)
         return SimpleNamespace(passed=(("noise", "6 words a run"),))
 

@@ -60,7 +60,7 @@ def path_of(person: str, data: str) -> set[str]:
 
 @record("test-fuzz-hooked/1")
 @dataclass(frozen=True, kw_only=True)
-class Wild(Plan[Any]):
+class Wild(Plan[Rows, Any]):
     """A plan whose run does what its field says: answers, raises with data in the text, interrupts, exits."""
 
     does: str
@@ -93,7 +93,7 @@ class Wild(Plan[Any]):
 
 @record("test-fuzz-paced/1")
 @dataclass(frozen=True, kw_only=True)
-class Paced(Plan[Any]):
+class Paced(Plan[Rows, Any]):
     """Equal steps, each of a known price. It runs `until` of them and then ends, or fails."""
 
     epsilon: Any
@@ -126,7 +126,7 @@ def _twice(run: Any) -> float:
     return float(run.release(m.Laplace(query=COUNT, epsilon=Fraction(1, 100))))
 
 
-KINDS: dict[str, Callable[[Fraction], Plan[Any]]] = {
+KINDS: dict[str, Callable[[Fraction], Plan[Any, Any]]] = {
     "laplace": lambda size: m.Laplace(query=COUNT, epsilon=size),
     "sum": lambda size: m.Laplace(query=AGES, epsilon=size),
     "geometric": lambda size: m.Geometric(query=COUNT, epsilon=size),
@@ -143,7 +143,7 @@ KINDS: dict[str, Callable[[Fraction], Plan[Any]]] = {
     ),
     "wild": lambda size: Wild(does="answer", epsilon=size, number=7),
 }  # fmt: skip
-ENGINE: dict[str, Callable[[Fraction], Plan[Any]]] = {
+ENGINE: dict[str, Callable[[Fraction], Plan[Any, Any]]] = {
     "sql": lambda size: sql(
         "SELECT COUNT(*) AS n FROM data", SCHEMA, unit=UNIT, epsilon=size, limits=Limits(rows=2)
     )
@@ -154,5 +154,5 @@ def gate(size: Fraction) -> m.SparseVector:
     return m.SparseVector(epsilon=size, protects=UNIT, threshold=2)
 
 
-def loop(size: Fraction) -> Plan[Any]:
+def loop(size: Fraction) -> Plan[Any, Any]:
     return reserve(unit=UNIT, budget=Budget(epsilon=size))

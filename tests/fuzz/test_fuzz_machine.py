@@ -51,9 +51,9 @@ class Office(RuleBasedStateMachine):
         self.state: dict[str, str] = {}  # of every receipt
         self.receipts: dict[str, Receipt] = {}
         self.answers: dict[tuple[Asked, str], bytes] = {}  # by who asked of what, and the plan's hash
-        self.plans: dict[str, Plan[Any]] = {}
-        self.keys: dict[str, tuple[Asked, Plan[Any], str]] = {}
-        self.waiting: dict[tuple[Asked, str], Plan[Any]] = {}  # parts of lists that are paid for
+        self.plans: dict[str, Plan[Any, Any]] = {}
+        self.keys: dict[str, tuple[Asked, Plan[Any, Any], str]] = {}
+        self.waiting: dict[tuple[Asked, str], Plan[Any, Any]] = {}  # parts of lists that are paid for
         self.number = 0
 
     def curator(self, asked: Asked, which: int = 0) -> Curator:
@@ -100,7 +100,7 @@ class Office(RuleBasedStateMachine):
 
     # --- releases ---------------------------------------------------------------------------------------------------
 
-    def release(self, asked: Asked, plan: Plan[Any], which: int, key: str | None = None) -> None:
+    def release(self, asked: Asked, plan: Plan[Any, Any], which: int, key: str | None = None) -> None:
         cost, spot = plan.price(), (asked, plan.hash)
         known = {self.answers[each] for each in self.serving(self.answers, *spot)}
         waits = self.serving(self.waiting, *spot)

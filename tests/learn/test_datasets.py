@@ -29,6 +29,7 @@ from sfumato import Private, Unit
 from sfumato.errors import ArgumentError, DataError, PlanError
 from sfumato.learn.datasets import FREE, encode
 from sfumato.learn.features import Features, Target
+from sfumato.openings import ROWS
 from sfumato.rows import Rows
 from sfumato.schema import Schema, Table, category, key, real, tensor
 from sfumato.sources import Examples, columns_of, connect, source
@@ -265,7 +266,7 @@ def test_private_data_opens_and_rehearses() -> None:
     assert "digits" in repr(private)
     from sfumato.noise.bits import SeededBits
 
-    made = private.rehearsal(40, SeededBits(1).words)
+    made = private.rehearsal(40, SeededBits(1).words, ROWS)
     assert made["image"].values.shape == (40, 1, 2, 2) and 0 < made["image"].valid.sum() < 40
 
 

@@ -96,5 +96,5 @@ def act_of(refused: pytest.ExceptionInfo[PolicyError]) -> Act:
     return refused.value.act
 
 
-def ask(ledger: Ledger, plan: Plan[Any], *accounts: str, data: str = "visits@1", **more: Any) -> Receipt:
+def ask(ledger: Ledger, plan: Plan[Any, Any], *accounts: str, data: str = "visits@1", **more: Any) -> Receipt:
     return ledger.spend(accounts, plan, **{"data": data, "grade": "exact", "note": "a test", **more})

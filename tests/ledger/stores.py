@@ -161,7 +161,7 @@ def login(place: str, name: str, *grants: str) -> str:
     return place.replace("postgres:@", f"{name}:@")
 
 
-def pay(ledger: Ledger, plan: Plan[Any], *accounts: str, data: str = "") -> Receipt:
+def pay(ledger: Ledger, plan: Plan[Any, Any], *accounts: str, data: str = "") -> Receipt:
     path = accounts or ("a",)
     return ledger.spend(path, plan, data=data or f"{path[0]}@1", grade="exact", note="")
 
@@ -174,7 +174,7 @@ def held(ledger: Ledger, budget: Budget, *accounts: str, unit: Unit = ROW) -> Re
     return receipt
 
 
-def answered(ledger: Ledger, plan: Plan[Any], *accounts: str, data: str = "", answer: bytes = b"1") -> Receipt:
+def answered(ledger: Ledger, plan: Plan[Any, Any], *accounts: str, data: str = "", answer: bytes = b"1") -> Receipt:
     receipt = pay(ledger, plan, *accounts, data=data)
     ledger.open(receipt)
     ledger.settle(receipt, "answered", answer)

@@ -24,7 +24,7 @@ def people(data: Any = COLUMNS, *names: str) -> Private:
     )
 
 
-def count(epsilon: float = 0.25) -> Plan[Any]:
+def count(epsilon: float = 0.25) -> Plan[Any, Any]:
     return mechanisms.Laplace(query=bounds.count(PATIENT, per_unit=3), epsilon=epsilon)
 
 

@@ -334,7 +334,7 @@ class Trees(RuleBasedStateMachine):
 
     @rule(name=names, bite=st.sampled_from(BITES))
     def spend(self, name: str, bite: Any) -> None:
-        plan: Plan[Any] = Bite(*bite)
+        plan: Plan[Any, Any] = Bite(*bite)
         self.tried(lambda: self.ledger.spend((name,), plan, data="a@1", grade="exact", note=""))
 
     @rule(name=names, size=sizes)

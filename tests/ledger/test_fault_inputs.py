@@ -225,7 +225,7 @@ def test_l11_exact_across_restarts(quick: Path, part: Any, times: int) -> None:
 
 @record("test-priced/1")
 @dataclass(frozen=True, kw_only=True)
-class Priced(Plan[Any]):
+class Priced(Plan[Any, Any]):
     """A plan by hand: whatever is given, as its cost."""
 
     costs: ClassVar[list[Any]] = [None, None]

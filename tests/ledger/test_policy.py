@@ -269,7 +269,7 @@ def test_what_wraps_is_as_allowed_as_what_is_inside() -> None:
     noisy = Gaussian(query=bounds.count(ROW), epsilon=1, delta=1e-6)
     rules = policy(mechanisms=("laplace/*",))
 
-    def ask(plan: Plan[Any]) -> Asked:
+    def ask(plan: Plan[Any, Any]) -> Asked:
         return asked(rules, plan=kinds_within(record.canonical(plan).decode()))
 
     for plan in (count, sequence(a=count), repeat(count, 3), partition("ward", ("e", "w"), sequence(b=count))):
@@ -418,7 +418,7 @@ def test_a_policy_is_a_value() -> None:
 # the same question
 
 
-def digest(plan: Plan[Any]) -> str:
+def digest(plan: Plan[Any, Any]) -> str:
     """What is counted; for these plans, entries that were written before plans said it themselves tell the same."""
     asked = questions.digest(plan.asks())
     assert asked == old_entries.question(record.canonical(plan).decode("ascii"))
@@ -430,7 +430,7 @@ def count(epsilon: float = 1, **where: Any) -> Laplace:
 
 
 WARDS = ("east", "north", "west")
-SAME: dict[str, tuple[Callable[[], Plan[Any]], ...]] = {
+SAME: dict[str, tuple[Callable[[], Plan[Any, Any]], ...]] = {
     "other noise": (
         lambda: count(1),
         lambda: count(0.9),
@@ -535,7 +535,7 @@ def test_other_questions_are_not_alike() -> None:
 
 
 @pytest.mark.parametrize("cls", EXAMPLES, ids=lambda cls: cls.__name__)
-def test_every_kind_of_plan_has_a_digest(cls: type[Plan[Any]]) -> None:
+def test_every_kind_of_plan_has_a_digest(cls: type[Plan[Any, Any]]) -> None:
     plan = EXAMPLES[cls]()
     text = record.canonical(plan).decode("ascii")
     for asked in (questions.digest(plan.asks()), old_entries.question(text)):

@@ -29,11 +29,11 @@ LIST = sequence(one=ONE, two=TWO, four=FOUR)
 PRICE = Fraction(1, 10) + Fraction(1, 5) + Fraction(1, 4)
 
 
-def prepay(ledger: Ledger, plan: Plan[Any] = LIST, *accounts: str, data: str = "a@1", **more: Any) -> Receipt:
+def prepay(ledger: Ledger, plan: Plan[Any, Any] = LIST, *accounts: str, data: str = "a@1", **more: Any) -> Receipt:
     return ledger.prepay(accounts or ("a",), plan, **{"data": data, "grade": "exact", "note": "a list", **more})
 
 
-def take(ledger: Ledger, plan: Plan[Any] = ONE, *accounts: str, data: str = "a@1", **more: Any) -> Receipt:
+def take(ledger: Ledger, plan: Plan[Any, Any] = ONE, *accounts: str, data: str = "a@1", **more: Any) -> Receipt:
     return ledger.spend(accounts or ("a",), plan, **{"data": data, "grade": "exact", "note": "", **more})
 
 

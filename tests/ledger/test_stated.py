@@ -19,7 +19,7 @@ PLAN = Laplace(query=bounds.clipped_sum("age", 0, 120, USER, per_unit=2), epsilo
 TEXT = record.canonical(PLAN).decode("ascii")
 
 
-def charged(plan: Plan[Any], way: str = "spend") -> tuple[dict[str, Any], Any]:
+def charged(plan: Plan[Any, Any], way: str = "spend") -> tuple[dict[str, Any], Any]:
     """The entry that paid for it, and what the ledger tells of it."""
     ledger = MemoryLedger({"visits": Budget(epsilon=9)})
     getattr(ledger, way)(("visits",), plan, data="visits@1", grade="exact", note="")
@@ -30,7 +30,7 @@ def charged(plan: Plan[Any], way: str = "spend") -> tuple[dict[str, Any], Any]:
 
 
 @pytest.mark.parametrize(("plan", "way"), [(PLAN, "spend"), (reserve(unit=USER, budget=Budget(epsilon=1)), "hold")])
-def test_an_entry_holds_what_its_plan_asks_and_what_bounds_a_unit(plan: Plan[Any], way: str) -> None:
+def test_an_entry_holds_what_its_plan_asks_and_what_bounds_a_unit(plan: Plan[Any, Any], way: str) -> None:
     entry, row = charged(plan, way)
     assert entry["kind"] == way
     assert json.loads(entry["question"]) == plan.asks()

@@ -57,7 +57,7 @@ def hockey_stick(one: Law, other: Law, epsilon: float) -> float:
     return sum(max(p - math.exp(epsilon) * other.get(out, 0.0), 0.0) for out, p in one.items())
 
 
-def excess(plan: Plan[Any], one: Law, other: Law, epsilons: Iterable[float] = (0.0, 0.2, 0.5, 1.0, 1.5)) -> float:
+def excess(plan: Plan[Any, Any], one: Law, other: Law, epsilons: Iterable[float] = (0.0, 0.2, 0.5, 1.0, 1.5)) -> float:
     """By how much two laws differ beyond the price of the plan, at the worst of these epsilons, in both directions."""
     worst = -math.inf
     for epsilon in epsilons:

@@ -21,7 +21,7 @@ from tests.helpers import account_of
 from tests.mechanisms.keyed import ROW, USER, run, table
 
 
-def plans(unit: Unit = USER, per_unit: int = 2, epsilon: Any = 1, delta: Any = 1e-4) -> list[Plan[Any]]:
+def plans(unit: Unit = USER, per_unit: int = 2, epsilon: Any = 1, delta: Any = 1e-4) -> list[Plan[Any, Any]]:
     fields: dict[str, Any] = {"column": "k", "protects": unit, "per_unit": per_unit}
     fields |= {"epsilon": epsilon, "delta": delta}
     return [

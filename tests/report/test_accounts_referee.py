@@ -33,7 +33,7 @@ from tests.ledger.offices import ask, governed
 from tests.ledger.stores import answered, pay
 
 DELTA = Fraction(1, 10**6)
-PLANS: list[Plan[Any]] = [
+PLANS: list[Plan[Any, Any]] = [
     laplace(Fraction(1, 10)),
     laplace(Fraction(1, 7)),
     m.Gaussian(query=Count(unit=Unit()), epsilon=Fraction(1, 4), delta=Fraction(1, 10**8)),
@@ -64,7 +64,7 @@ def _copied(store: MemoryStore) -> MemoryStore:
     return other
 
 
-def _really(store: MemoryStore, who: str, accounts: tuple[str, ...], plan: Plan[Any], data: str) -> int:
+def _really(store: MemoryStore, who: str, accounts: tuple[str, ...], plan: Plan[Any, Any], data: str) -> int:
     """One by one, until one is refused."""
     ledger, count = Ledger(_copied(store), principal=who), 0
     while count < 500:

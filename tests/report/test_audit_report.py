@@ -37,7 +37,7 @@ EVIDENCE = {
 }
 
 
-def result(plan: Plan[Any] = LAPLACE, *, broken: bool = False, **more: Any) -> Result:
+def result(plan: Plan[Any, Any] = LAPLACE, *, broken: bool = False, **more: Any) -> Result:
     epsilon = 1.3 if broken else 0.6
     ways = (
         Found("histogram", epsilon, 1.0, 0.0, "output[0] >= 220.5", broken),

@@ -20,7 +20,7 @@ ANYTHING = {"*"}
 _LEDGER_DOOR = {"ledger/__init__", "ledger/__main__", "ledger/ledger", "ledger/memory", "ledger/opening"}
 _BELOW_PLAN = {
     "errors", "checks", "record", "questions", "contributions", "exact", "grid", "units", "schema", "owners", "events",
-    "laws", "rows", "noise", "accounting", "strategies", "bounds",
+    "laws", "rows", "noise", "accounting", "strategies", "bounds", "openings",
 }  # fmt: skip
 
 # A folder, a file, or something inside of a folder that has a line of its own: the longest name counts.
@@ -70,7 +70,8 @@ MAY_IMPORT: dict[str, set[str]] = {
     "display": set(),
     "release": {"plan", "display", "checks", "errors"},
     "sources": {"schema", "units", "rows", "cells", "tensors", "times", "checks", "errors"},
-    "private": {"plan", "rows", "schema", "owners", "units", "sources", "address", "display", "checks", "errors"},
+    "openings": {"rows", "schema", "sources", "units"},
+    "private": {"plan", "openings", "schema", "owners", "units", "sources", "address", "display", "checks", "errors"},
     "held": {"plan", "noise", "rows", "accounting", "errors"},
     "curator": {
         "held", "private", "plan", "release", "interactive", "noise", "rows", "accounting", "record", "checks", "errors"
@@ -112,7 +113,7 @@ THIRD_PARTY: dict[str, set[str]] = {
     "tidy": {"numpy"},
     "mechanisms": {"numpy"},
     "ledger": {"cryptography", "psycopg", "pydantic", "pydantic_core", "yaml"},
-    "private": {"numpy"},
+    "openings": {"numpy"},
     "sources": {"numpy", "pyarrow", "sqlglot", "duckdb"},
     "query": {"numpy", "scipy", "sqlglot", "pyarrow"},
     "learn": {"numpy", "torch"},

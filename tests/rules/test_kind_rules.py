@@ -113,7 +113,7 @@ def _ours(parent: type[Any]) -> set[type[Any]]:
     return {cls for cls in kinds if cls.__module__.startswith("sfumato.") and not inspect.isabstract(cls)}
 
 
-EXAMPLES: dict[type[Plan[Any]], Callable[[], Plan[Any]]] = {
+EXAMPLES: dict[type[Plan[Any, Any]], Callable[[], Plan[Any, Any]]] = {
     cls: shipped.PLANS[cls.__name__]
     for cls in sorted(_ours(Plan), key=lambda cls: cls.__name__)
     if cls.__name__ in shipped.PLANS
@@ -152,19 +152,19 @@ _LONG = {
 """Some ten seconds each. Their own tests say most of it, too."""
 
 
-def _parameter(cls: type[Plan[Any]]) -> Any:
+def _parameter(cls: type[Plan[Any, Any]]) -> Any:
     return pytest.param(cls, marks=[pytest.mark.slow] if cls.__name__ in _LONG else [], id=cls.__name__)
 
 
 @pytest.mark.parametrize("cls", [_parameter(cls) for cls in EXAMPLES])
-def test_plan_holds_every_promise(cls: type[Plan[Any]]) -> None:
+def test_plan_holds_every_promise(cls: type[Plan[Any, Any]]) -> None:
     plan = EXAMPLES[cls]()
     assert type(plan) is cls
     check_plan(plan)
 
 
 @pytest.mark.parametrize("cls", EXAMPLES, ids=lambda cls: cls.__name__)
-def test_plan_has_its_parts_and_a_public_unit(cls: type[Plan[Any]]) -> None:
+def test_plan_has_its_parts_and_a_public_unit(cls: type[Plan[Any, Any]]) -> None:
     for part in ("Guarantee:", "Needs:", "Paper:"):
         assert part in (cls.__doc__ or "")
     assert cls.kind.startswith("plan-")  # type: ignore[attr-defined]

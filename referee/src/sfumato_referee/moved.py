@@ -33,7 +33,7 @@ _BINS, _RARE = 4_000, 1e-12
 _EVENTS = 200
 
 
-def moves(plan: Plan[Any], pair: Pair) -> Moves | None:
+def moves(plan: Plan[Any, Any], pair: Pair) -> Moves | None:
     """Every number of the output that the change moves: the law of its noise, and by how much. None where the output
     does not consist of such numbers."""
     if type(plan) is Sequence:

@@ -83,7 +83,7 @@ class _Faulty(Scaled, Scripted):
     """The listed noise, at half its scale."""
 
 
-def events(plan: Plan[Any], pair: Pair, *, faulty: bool = True, most: int = 5_000) -> Iterator[Event]:
+def events(plan: Plan[Any, Any], pair: Pair, *, faulty: bool = True, most: int = 5_000) -> Iterator[Event]:
     """The events that tell most, by the law of the plan with half its noise: large likelihood
     ratios of numbers with noise, and where outcomes can be listed, the sets of those whose probabilities differ most.
     None for other plans."""
@@ -108,7 +108,9 @@ def _floats(found: Listed) -> dict[bytes, float]:
     return {name: float(chance) for name, chance in found.chances.items()}
 
 
-def predicted(plan: Plan[Any], pair: Pair, *, runs: int, claims: Claims | None = None, faulty: bool = True) -> float:
+def predicted(
+    plan: Plan[Any, Any], pair: Pair, *, runs: int, claims: Claims | None = None, faulty: bool = True
+) -> float:
     """The chance that the plan with half its noise is caught on this pair, by its worst event; nan where its law is not
     known."""
     sold = claims_of(plan) if claims is None else claims
@@ -138,7 +140,7 @@ class Choice:
 
 
 def pick(
-    make: Callable[[float], Plan[Any]], epsilons: Sequence[float] = (0.5, 1, 2, 4, 6), *, sure: float = 0.999
+    make: Callable[[float], Plan[Any, Any]], epsilons: Sequence[float] = (0.5, 1, 2, 4, 6), *, sure: float = 0.999
 ) -> Choice:
     """The epsilon at which the fewest runs catch half the noise, by the law; over the usual pairs of neighbours."""
     best: Choice | None = None

@@ -15,7 +15,8 @@ from typing import Any
 from sfumato import bounds, schema, strategies
 from sfumato.accounting.filters import Budget
 from sfumato.audit import shipped
-from sfumato.audit.neighbours import Pair, Scene, pair_of, table_for
+from sfumato.audit.neighbours import Pair, Scene, pair_of
+from sfumato.audit.stages import table_for
 from sfumato.combine import partition, repeat, reserve, sequence
 from sfumato.mechanisms import (
     MWEM,
@@ -45,14 +46,14 @@ from sfumato.units import Unit
 
 _ROW, _REPLACE, _USER = Unit(), Unit(change="replace"), Unit("user:id")
 _TWO = ("east", "west")
-Pairs = Callable[[Plan[Any]], Sequence[Pair]]
+Pairs = Callable[[Plan[Any, Any]], Sequence[Pair]]
 
 
 @dataclass(frozen=True)
 class Setting:
     """A plan at telling parameters, how many runs on each side, and pairs where the usual search is not enough."""
 
-    make: Callable[[], Plan[Any]]
+    make: Callable[[], Plan[Any, Any]]
     runs: int
     pairs: Pairs | None = None
 
@@ -60,7 +61,7 @@ class Setting:
 def _changed(before: Sequence[Any], after: Sequence[Any], others: Sequence[Any] = ()) -> Pairs:
     """One pair: rows given as mappings of cells."""
 
-    def made(plan: Plan[Any]) -> Sequence[Pair]:
+    def made(plan: Plan[Any, Any]) -> Sequence[Pair]:
         stay, gone, come = (tuple((row,) for row in rows) for rows in (others, before, after))
         scene = Scene(others=stay, before=gone, after=come)
         return (pair_of(plan, table_for(plan), scene, "a pair chosen for its loss"),)
@@ -85,25 +86,25 @@ _BESIDE = _changed([_ward("east")], [_ward("west")], [_ward("east")])
 _KEY = {"query": "one"}
 
 
-def _vector(kind: Any) -> Plan[Any]:
-    plan: Plan[Any] = kind(query=bounds.histogram("ward", _TWO, _REPLACE), epsilon=2)
+def _vector(kind: Any) -> Plan[Any, Any]:
+    plan: Plan[Any, Any] = kind(query=bounds.histogram("ward", _TWO, _REPLACE), epsilon=2)
     return plan
 
 
-def _sparse() -> Plan[Any]:
+def _sparse() -> Plan[Any, Any]:
     # Five questions that fall and one that rises: below five times, then above, uses the threshold's noise and its own.
     fall, rise = (bounds.histogram("ward", (name,), _REPLACE) for name in ("west", "east"))
     return SparseVector(epsilon=2, protects=_REPLACE, questions=(*((fall, 1),) * 5, (rise, 1)))
 
 
-def _thresholdout() -> Plan[Any]:
+def _thresholdout() -> Plan[Any, Any]:
     # The same, and the number shown after the crossing is moved too.
     query = bounds.share(bounds.count_where(_REPLACE, {"age": (65, None)}), 4)
     questions = (*((query, 0.0),) * 3, (query, 0.25))
     return Thresholdout(threshold=0.125, sensitivity=0.25, count=1, epsilon=2.5, protects=_REPLACE, questions=questions)
 
 
-def _weights() -> Plan[Any]:
+def _weights() -> Plan[Any, Any]:
     # The made-up histogram has one row in each of four cells. Three questions about "b", which is met on one side, stay
     # below; one about "a" crosses, and is then measured: all three parts of the price are used.
     names = ("a", "b", "c", "d")
@@ -118,7 +119,7 @@ def _weights() -> Plan[Any]:
     )
 
 
-def _sql() -> Plan[Any]:
+def _sql() -> Plan[Any, Any]:
     from sfumato.query import Limits, sql
 
     table = schema.Table({"id": schema.key()}, unit="id")
@@ -126,7 +127,7 @@ def _sql() -> Plan[Any]:
     return sql(text, schema.Schema({"visits": table}), unit=_USER, epsilon=2, limits=Limits(rows=1))
 
 
-def _training() -> Plan[Any]:
+def _training() -> Plan[Any, Any]:
     # Everybody joins the one step, so nothing hides behind sampling; the gradient of a point far off is clipped.
     from sfumato.learn import sgd
 
@@ -136,7 +137,7 @@ def _training() -> Plan[Any]:
     return sgd(shipped.line(), shipped._off, data=data, inputs="x", target="y", rate=1, steps=1, **more)
 
 
-def _tested() -> Plan[Any]:
+def _tested() -> Plan[Any, Any]:
     return ProposeTestRelease(column="age", lower=0, upper=120, bound=10, epsilon=3, delta=1e-2, protects=_REPLACE)
 
 

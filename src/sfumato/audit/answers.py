@@ -25,7 +25,7 @@ from .outputs import Alike, Place
 _KEYS = ("groups", "keys", "written")  # what an answer says of its groups and query: public, the same in every run
 
 
-def repeats(plan: Plan[Any]) -> bool:
+def repeats(plan: Plan[Any, Any]) -> bool:
     """Is it a query whose groups and limits are known before anything runs, answered by the code that all of them
     share?"""
     return isinstance(plan, Sql) and type(plan)._run is Sql._run and plan.fixed is not None and not plan.front.selects

@@ -28,7 +28,7 @@ from .subjects import MakeNoise, OfCode, OfPlan
 
 
 def check(
-    plan: Plan[Any],
+    plan: Plan[Any, Any],
     *,
     minutes: float | None = None,
     runs: int | None = None,

@@ -13,7 +13,7 @@ from ..plan import Plan
 _DELTAS = (1e-9, 1e-6, 1e-4, 1e-3, 1e-2, 0.03, 0.1, 0.3)
 
 
-def claims_of(plan: Plan[Any]) -> dict[float, float]:
+def claims_of(plan: Plan[Any, Any]) -> dict[float, float]:
     """Every (delta, epsilon) that the accountants would sell the plan's event at."""
     found: dict[float, float] = {}
     with contextlib.suppress(UnsupportedEventError):

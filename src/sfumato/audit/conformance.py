@@ -46,10 +46,10 @@ from ..schema import Column, Schema, Table
 from ..units import RELATIONS, Unit
 from . import losses, telling
 from .claims import claims_of
-from .engines import data_for
 from .losses import Loss
-from .neighbours import Pair, oddities, ordinary, pairs, table_for
+from .neighbours import Pair, oddities, ordinary, pairs
 from .outputs import Reading
+from .stages import data_for, table_for
 
 _PARTS = ("Guarantee:", "Needs:", "Paper:")
 _SECRET = "SECRET-4711"
@@ -61,7 +61,7 @@ _FALSE_ALARM = 1e-6 / 2  # half for the audit, half for the fit to the law
 class ConformanceError(SfumatoError, AssertionError):
     """A plan breaks a promise; `check` names which."""
 
-    def __init__(self, check: str, plan: Plan[Any], text: str) -> None:
+    def __init__(self, check: str, plan: Plan[Any, Any], text: str) -> None:
         super().__init__(f"{type(plan).__name__} fails the check of its {check}: {text}")
         self.check = check
 
@@ -87,7 +87,7 @@ class Report:
         return "\n".join([self.kind] + [f"  {name:{width}}  {figure}" for name, figure in self.passed])
 
 
-def check_plan(plan: Plan[Any], *, quick: bool = True) -> Report:
+def check_plan(plan: Plan[Any, Any], *, quick: bool = True) -> Report:
     """Hold the plan to every promise, or raise a ConformanceError that names the broken one.
 
     quick  2,000 runs on each side of 3 pairs of neighbours; otherwise 50,000 on 8. A twentieth of that for a plan with
@@ -119,7 +119,7 @@ def _checked(name: str, case: _Case) -> str:
 class _Case:
     """One plan under test, with what the checks share."""
 
-    plan: Plan[Any]
+    plan: Plan[Any, Any]
     runs: int
     pairs_sampled: int
     shape_is_random: bool = False
@@ -175,7 +175,7 @@ def _record(case: _Case) -> str:
     return f"hash {plan.hash[:12]}, {len(text)} bytes of JSON"
 
 
-def _priced(plan: Plan[Any]) -> bool:
+def _priced(plan: Plan[Any, Any]) -> bool:
     prices: list[Callable[[], Fraction]] = [lambda: pure.epsilon(plan.event), plan.price, lambda: zcdp.rho(plan.event)]
     for price in prices:
         with contextlib.suppress(UnsupportedEventError):
@@ -243,7 +243,7 @@ def _budget(case: _Case) -> Budget:
     return Budget(rho=2 * zcdp.rho(plan.event))
 
 
-def _ask(curator: Curator, plan: Plan[Any]) -> Release | None:
+def _ask(curator: Curator, plan: Plan[Any, Any]) -> Release | None:
     if plan.supervised is None:
         return curator.release(plan)
     with curator.supervise(plan):
@@ -275,7 +275,7 @@ def _refusals(case: _Case) -> str:
     return f"{refused} misfits refused, uncharged"
 
 
-def _misfits(plan: Plan[Any], table: Table) -> Iterator[tuple[str, Table, Unit]]:
+def _misfits(plan: Plan[Any, Any], table: Table) -> Iterator[tuple[str, Table, Unit]]:
     for change in RELATIONS:
         if change != plan.unit.change:
             yield f"data under {change}", table, replace(plan.unit, change=change)

@@ -61,7 +61,7 @@ class Judged:
 NOTHING = Judged(ZERO, ZERO)
 
 
-def additive_part(plan: Plan[Any]) -> Additive | None:
+def additive_part(plan: Plan[Any, Any]) -> Additive | None:
     """The noise that the plan's raw output consists of; None where its own code may do something else."""
     if isinstance(plan, Additive) and type(plan)._run is Additive._run:
         return plan
@@ -193,7 +193,7 @@ def _upper(z: Fraction) -> Ends:
 # ------------------------------------------------------------------------------------------------ plans
 
 
-def judge(plan: Plan[Any], one: Any, other: Any, epsilon: Fraction, *, pure: bool) -> Judged | None:
+def judge(plan: Plan[Any, Any], one: Any, other: Any, epsilon: Fraction, *, pure: bool) -> Judged | None:
     """The loss of a plan whose law is in its fields, on one pair; None for any other plan."""
     part = additive_part(plan)
     if part is not None:

@@ -14,7 +14,6 @@ from typing import Any
 
 from .. import times
 from ..plan import Plan
-from ..rows import Rows
 from ..schema import Column, Schema, Table, TensorColumn
 from ..sources import connect, source
 
@@ -50,16 +49,14 @@ class Remembering:
         """Nothing is open between statements."""
 
 
-def data_for(plan: Plan[Any], table: Table, raw: Mapping[str, Any]) -> Any:
-    """What the plan runs on, of these raw columns: rows, or a connection."""
-    if plan.opens != "engine":
-        return Rows.read(table, raw, plan.unit)
+def connection_for(plan: Plan[Any, Any], table: Table, raw: Mapping[str, Any]) -> Remembering:
+    """What the plan runs on, of these raw columns."""
     if len(_schema(plan).tables) == 1 or table.name not in _schema(plan).tables:
         return Remembering({table.name: (table, raw)})
     return Remembering(_tables(_schema(plan), table, raw))
 
 
-def read_table(plan: Plan[Any]) -> Table:
+def read_table(plan: Plan[Any, Any]) -> Table:
     """The private table that an audit of this query changes, with the column that names its unit under the name that
     the plan's unit has."""
     schema = _schema(plan)
@@ -129,17 +126,17 @@ def _cells(column: Column) -> list[Any]:
     return [int(end) if column.type == "whole" else float(end) for end in ends]
 
 
-def _schema(plan: Plan[Any]) -> Schema:
+def _schema(plan: Plan[Any, Any]) -> Schema:
     (found,) = {id(each.schema): each.schema for each in _queries(plan)}.values()
     assert isinstance(found, Schema)
     return found
 
 
-def _texts(plan: Plan[Any]) -> list[str]:
+def _texts(plan: Plan[Any, Any]) -> list[str]:
     return [str(each.text) for each in _queries(plan)]
 
 
-def _queries(plan: Plan[Any]) -> Iterator[Any]:
+def _queries(plan: Plan[Any, Any]) -> Iterator[Any]:
     for each in (plan, *plan.children):
         if hasattr(each, "schema"):
             yield each

@@ -24,10 +24,10 @@ from ..noise import Bits, Noise, SeededBits
 from ..plan import Plan
 from . import views
 from .counting import Claims
-from .engines import data_for
 from .given import bits_of
-from .neighbours import Pair, table_for
+from .neighbours import Pair
 from .outputs import Reading
+from .stages import data_for, table_for
 from .subjects import Failed, MakeNoise, OfCode, OfPlan
 from .telling import Candidate, Event, Finding, counted, judged, worst_claim
 
@@ -67,7 +67,7 @@ def _float(number: Any) -> float:
     return exact.float_above(Fraction(number)) if isinstance(number, Rational) else float(number)
 
 
-def hash_of(plan: Plan[Any] | None) -> str | None:
+def hash_of(plan: Plan[Any, Any] | None) -> str | None:
     """The plan's hash; None where it has no JSON."""
     try:
         return None if plan is None else plan.hash
@@ -77,7 +77,7 @@ def hash_of(plan: Plan[Any] | None) -> str | None:
 
 def written(
     kind: str,
-    plan: Plan[Any] | None,
+    plan: Plan[Any, Any] | None,
     pair: Pair,
     reading: Reading,
     candidate: Candidate,
@@ -105,7 +105,7 @@ def written(
     }
 
 
-def _plan(plan: Plan[Any] | None) -> Any:
+def _plan(plan: Plan[Any, Any] | None) -> Any:
     try:
         return None if plan is None else record.encode(plan)
     except (SfumatoError, TypeError):
@@ -197,7 +197,7 @@ def _loaded(source: Any) -> Mapping[str, Any]:
 
 def reproduce(
     source: Any,
-    plan: Plan[Any] | Callable[..., Any] | None = None,
+    plan: Plan[Any, Any] | Callable[..., Any] | None = None,
     *,
     runs: int = _RUNS,
     confidence: float = 1 - 1e-6,

@@ -6,13 +6,13 @@ from collections.abc import Iterable, Mapping
 from typing import Any
 
 from .. import checks
-from ..errors import PlanError
 from ..noise import Bits, Noise, SecureBits
 from ..plan import Plan
 from ..rows import Rows
 from ..schema import Table
-from .engines import Remembering, data_for
-from .neighbours import ROWS_ALONE, Pair, table_for
+from .engines import Remembering
+from .neighbours import Pair
+from .stages import data_for, stage_of, table_for
 
 _ONE = "raw columns or a frame, such as {'age': [30.0, 41.0]}"
 _COLUMNS = "pairs of neighbouring tables as raw columns, such as [({'age': [30.0]}, {'age': [30.0, 41.0]})]"
@@ -54,7 +54,7 @@ def check_maker(noise: Any) -> None:
         raise checks.refuse("noise", noise, "what makes noise out of bits: the class Noise, or a planted bug like it")
 
 
-def table_pair(plan: Plan[Any], table: Table, pair: Any) -> Pair:
+def table_pair(plan: Plan[Any, Any], table: Table, pair: Any) -> Pair:
     """A pair of the user's own: a `Pair`, or two tables as raw columns or frames."""
     if isinstance(pair, Pair):
         return pair
@@ -62,30 +62,14 @@ def table_pair(plan: Plan[Any], table: Table, pair: Any) -> Pair:
         raise checks.refuse("pairs", type(pair).__name__, _COLUMNS)
     if all(isinstance(each, Rows | Remembering) for each in pair):  # as a plan runs on them
         return Pair(pair[0], pair[1], "a given pair")
-    one, other = (_columns(each) for each in pair)
-    if plan.opens != "engine":
-        one, other = _fitting(table, one), _fitting(table, other)
+    one, other = (stage_of(plan).fitting(table, _columns(each)) for each in pair)
     return Pair(data_for(plan, table, one), data_for(plan, table, other), "a given pair", (one, other))
 
 
-def one_table(plan: Plan[Any], table: Any, schema: Table | None) -> Any:
+def one_table(plan: Plan[Any, Any], table: Any, schema: Table | None) -> Any:
     """What a plan runs on, from raw columns or a frame."""
     read = table_for(plan) if schema is None else schema
-    columns = _columns(table, "table")
-    return data_for(plan, read, columns if plan.opens == "engine" else _fitting(read, columns, "table"))
-
-
-def _fitting(table: Table, columns: dict[str, list[Any]], name: str = "pairs") -> dict[str, list[Any]]:
-    """Columns that the plan can read. A plan that counts rows reads none: any column says how many there are."""
-    lacking = [name for name in table.columns if name not in columns]
-    if lacking == [ROWS_ALONE] and len(table.columns) == 1 and columns:
-        return {ROWS_ALONE: [True] * len(next(iter(columns.values())))}
-    if lacking:
-        raise PlanError(
-            f"{name} is not allowed: a table has no column {lacking[0]!r}. Give the columns that the plan reads: "
-            f"{', '.join(map(repr, table.columns))}."
-        )
-    return columns
+    return data_for(plan, read, stage_of(plan).fitting(read, _columns(table, "table"), "table"))
 
 
 def _columns(given: Any, name: str = "pairs") -> dict[str, list[Any]]:

@@ -24,6 +24,7 @@ from ..schema import Column, Table, TensorColumn
 from . import views
 from .neighbours import Pair, Person, Scene, blank, extreme_people, extremes, pair_of, scenes, told, too_many
 from .outputs import Reading
+from .stages import stage_of
 from .subjects import Failed, OfPlan, Subject
 from .telling import candidates
 
@@ -34,7 +35,6 @@ _KEPT = 16  # pairs that the climb goes on from, and whose closeness is looked a
 _ALIKE = 2  # of pairs whose outputs move alike, so many are kept
 _FEW, _MANY = 6, 400  # pairs that are tried, where no time says otherwise
 _NARROW = 4  # columns that are looked at one by one as well
-_STATEMENTS = 30  # pairs, where each of them takes two statements of an engine
 _LEAST, _EVENTS_RUNS = 12, 1_000  # runs on each side of a pair that is tried; and where runs are cheap
 
 
@@ -58,13 +58,13 @@ class Dice:
 class World:
     """Random people and scenes for one plan, and steps from one scene to another: all of them neighbours."""
 
-    plan: Plan[Any]
+    plan: Plan[Any, Any]
     table: Table
     extremes: tuple[Person, ...]
     dice: Dice
 
     @classmethod
-    def of(cls, plan: Plan[Any], table: Table, bits: Bits) -> World:
+    def of(cls, plan: Plan[Any, Any], table: Table, bits: Bits) -> World:
         return cls(plan, table, tuple(extreme_people(plan, table)), Dice(bits))
 
     def scene(self) -> Scene:
@@ -220,7 +220,7 @@ class Ranked:
 
 
 def hunt(
-    plan: Plan[Any], subject: Subject, table: Table, bits: Bits, *, runs: int, until: float | None = None
+    plan: Plan[Any, Any], subject: Subject, table: Table, bits: Bits, *, runs: int, until: float | None = None
 ) -> tuple[list[Pair], int]:
     """The pairs worth a closer look, the most telling first, and how many were tried; `runs` in all, both sides
     together, are spent on it."""
@@ -230,11 +230,12 @@ def hunt(
     room = max(_FEW, runs // (2 * few))
     if until is None:
         room = min(room, _MANY // 3 if by_events else _MANY)
-    if plan.opens == "engine":
-        room = min(room, _STATEMENTS)
+    most = stage_of(plan).most_pairs
+    if most is not None:
+        room = min(room, most)
     score = partial(_shown, judged=runs) if by_events else _closeness
     known, stride = list(scenes(plan, table)), 1
-    if plan.opens == "engine":
+    if most is not None:
         known = _heaviest_first(known)[: max(room // 2, _FEW)]
     else:
         stride = max(1, -(-len(known) // max(room // 3, _FEW)))

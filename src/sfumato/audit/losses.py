@@ -88,7 +88,7 @@ def _places(law: Law, shift: int, spreads: int) -> Floats:
     return np.unique(np.concatenate([near, near + shift, mesh]))
 
 
-def leaves(plan: Plan[Any]) -> Iterator[Additive | Selection]:
+def leaves(plan: Plan[Any, Any]) -> Iterator[Additive | Selection]:
     """The plan, or its children, whose law is known."""
     if isinstance(plan, Additive | Selection):
         yield plan
@@ -180,7 +180,7 @@ def _chances(leaf: Selection, scores: tuple[int, ...]) -> Floats:
     return np.maximum(shares, 1e-300)  # what vanishes in float64 cannot be compared
 
 
-def misfits(plan: Plan[Any], rows: Rows, raws: Sequence[Any], alpha: float) -> Iterator[Loss]:
+def misfits(plan: Plan[Any, Any], rows: Rows, raws: Sequence[Any], alpha: float) -> Iterator[Loss]:
     """How far runs are from the law in the plan; an honest plan has a broken one with chance at most alpha."""
     if isinstance(plan, Additive):
         steps = np.array(_values(plan, rows), dtype=np.float64)

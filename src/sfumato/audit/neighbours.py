@@ -18,8 +18,8 @@ In a group of k, k units change at once.
 from __future__ import annotations
 
 import math
-from collections.abc import Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, replace
+from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import dataclass
 from fractions import Fraction
 from itertools import combinations, product
 from typing import Any
@@ -32,19 +32,17 @@ from ..bounds import Bounded
 from ..noise import SeededBits
 from ..plan import Plan
 from ..rows import Rows
-from ..schema import Column, Table, TensorColumn, flag, key
+from ..schema import Column, Table, TensorColumn
 from ..units import Unit
-from .engines import data_for, read_table
+from .stages import data_for, queries, stage_of, table_for
 
 Cells = dict[str, Any]
 Columns = dict[str, list[Any]]
 Person = tuple[Cells, ...]
 """The rows of one unit, without the key that names it."""
 
-ROWS_ALONE = "present"  # the column of a table whose rows are counted and not read
 _MOST_KINDS = 12  # different one-row units
 _MOST_ROWS = 5_000  # of one unit
-_OF_A_QUERY = 57  # rows of one unit, where a plan has no number of its own
 _MOST_GROUP = 24
 _STRANGE: list[Any] = [math.nan, math.inf, -math.inf, 1e308, -1e308, -0.0, 5e-324, 2**70, 1j, object(), [1], b"\xff"]
 _LEANING = 40  # units that all say the same, so that one answer is far ahead
@@ -95,20 +93,20 @@ class Scene:
         return not names or self.changing + len(self.others) <= len(names)
 
 
-def pair_of(plan: Plan[Any], table: Table, scene: Scene, words: str) -> Pair:
+def pair_of(plan: Plan[Any, Any], table: Table, scene: Scene, words: str) -> Pair:
     """The two tables of a scene, as the plan takes them."""
     raw = scene.columns(table, plan.unit)
     one, other = (data_for(plan, table, columns) for columns in raw)
     return Pair(one, other, words, raw)
 
 
-def pairs(plan: Plan[Any]) -> Iterator[Pair]:
+def pairs(plan: Plan[Any, Any]) -> Iterator[Pair]:
     """Neighbouring tables for the plan: every base with every extreme change."""
     table = table_for(plan)
     return (pair_of(plan, table, scene, words) for words, scene in scenes(plan, table))
 
 
-def scenes(plan: Plan[Any], table: Table) -> Iterator[tuple[str, Scene]]:
+def scenes(plan: Plan[Any, Any], table: Table) -> Iterator[tuple[str, Scene]]:
     """The same before the tables are made, each with its name."""
     group = min(plan.unit.group, _MOST_GROUP)
     people = extreme_people(plan, table)
@@ -159,19 +157,6 @@ def told(person: Person) -> str:
     return f"[{first}] {'and others, ' if len(set(map(repr, person))) > 1 else ''}{len(person)} rows"
 
 
-def table_for(plan: Plan[Any]) -> Table:
-    """The least table that the plan fits: the columns it reads, and the key that names its unit. A query says itself
-    which table it reads."""
-    if plan.opens == "engine":
-        return read_table(plan)
-    columns: dict[str, Column] = {name: _widest(name, column, plan) for name, column in plan.columns.items()}
-    if plan.unit.column is not None:
-        columns.setdefault(plan.unit.column, key())
-    if not columns:
-        columns[ROWS_ALONE] = flag()  # a table has at least one column
-    return Table(columns, unit=plan.unit.column)
-
-
 def raw_columns(table: Table, unit: Unit, people: Iterable[tuple[int, Person]]) -> Columns:
     """Raw columns with these units, in this order; the number of a unit gives it its name."""
     column = unit.column
@@ -192,7 +177,7 @@ def made(table: Table, unit: Unit, people: Sequence[Person], *, first: int = 0) 
     return Rows.read(table, raw_columns(table, unit, enumerate(people, first)), unit)
 
 
-def extreme_people(plan: Plan[Any], table: Table) -> list[Person]:
+def extreme_people(plan: Plan[Any, Any], table: Table) -> list[Person]:
     """Extreme units: one row of every extreme, then (if a unit may have many rows) more rows than count."""
     cells = {name: extremes(column) for name, column in table.columns.items() if name != plan.unit.column}
     rows = _mixtures(cells)
@@ -208,13 +193,13 @@ def extreme_people(plan: Plan[Any], table: Table) -> list[Person]:
     return people
 
 
-def too_many(plan: Plan[Any]) -> int:
+def too_many(plan: Plan[Any, Any]) -> int:
     """More rows of one unit than count, by the limits of its queries and its own."""
-    usual = _OF_A_QUERY if plan.opens == "engine" else 1
+    usual = stage_of(plan).rows_of_a_unit
     return min(max([*map(_per_unit, queries(plan)), *_own_limits(plan)], default=usual) + 3, _MOST_ROWS)
 
 
-def _own_limits(plan: Plan[Any]) -> Iterator[int]:
+def _own_limits(plan: Plan[Any, Any]) -> Iterator[int]:
     """Of plans that read a column themselves, such as quantiles and selections of keys."""
     if isinstance(own := getattr(plan, "per_unit", None), int):
         yield own
@@ -282,29 +267,6 @@ def oddities(table: Table, unit: Unit) -> Iterator[tuple[str, dict[str, Any]]]:
     if named is not None:
         yield "one unit that owns everything", {**usual, named: [usual[named][0]] * 30}
         yield "rows of nobody", {**usual, named: [None, math.nan] * 15}
-
-
-def _widest(name: str, column: Column, plan: Plan[Any]) -> Column:
-    """A category with every value that some query of the plan asks for: each of them names only its own."""
-    if column.type != "category":
-        return column
-    asked = [query.columns[name] for query in queries(plan) if name in query.columns]
-    values = dict.fromkeys(value for each in (column, *asked) for value in each.categories)
-    return replace(column, categories=tuple(values))
-
-
-def queries(plan: Plan[Any]) -> list[Bounded]:
-    """Every bounded query of the plan, also inside its questions, and of its children."""
-    found = [part for value in vars(plan).values() for part in _parts(value)]
-    return found + [query for child in plan.children for query in queries(child)]
-
-
-def _parts(value: Any) -> Iterator[Bounded]:
-    if isinstance(value, Bounded):
-        yield value
-    elif isinstance(value, Mapping | tuple):
-        for part in value.values() if isinstance(value, Mapping) else value:
-            yield from _parts(part)
 
 
 def _per_unit(query: Bounded) -> int:

@@ -26,7 +26,7 @@ _MESH, _REACH = 257, 12  # points on each curve, out to so many spreads
 _LEAST = 1e-290
 
 
-def of_law(plan: Plan[Any], pair: Pair, reading: Reading) -> Iterator[View]:
+def of_law(plan: Plan[Any, Any], pair: Pair, reading: Reading) -> Iterator[View]:
     """The ratio of the plan's own law on this pair; none where the law is not known or the pair is not told apart."""
     if isinstance(plan, Additive):
         yield from _added(plan, pair, reading)

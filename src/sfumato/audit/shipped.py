@@ -70,7 +70,7 @@ def line() -> Any:
     return model
 
 
-def _training() -> Plan[Any]:
+def _training() -> Plan[Any, Any]:
     """One step of a line through points; their slots in one micro-batch."""
     from ..learn import sgd
 
@@ -80,7 +80,7 @@ def _training() -> Plan[Any]:
     return sgd(line(), _off, data=data, inputs="x", target="y", rate=0.5, steps=1, **more)
 
 
-def _sql() -> Plan[Any]:
+def _sql() -> Plan[Any, Any]:
     from ..query import Limits, sql
 
     columns = {"id": schema.key(), "ward": schema.category(WARDS), "days": schema.real(0, 9)}
@@ -94,7 +94,7 @@ def _sql() -> Plan[Any]:
     )
 
 
-PLANS: dict[str, Callable[[], Plan[Any]]] = {
+PLANS: dict[str, Callable[[], Plan[Any, Any]]] = {
     "Sql": _sql,
     "Laplace": lambda: Laplace(query=bounds.clipped_sum("age", 0, 120, USER, per_unit=2), epsilon=1),
     "Gaussian": lambda: Gaussian(query=bounds.histogram("ward", WARDS, REPLACE), epsilon=1, delta=1e-6),

@@ -45,7 +45,7 @@ class Plain(Silent):
         return np.zeros(count, dtype=np.int64)
 
 
-def without_noise(plan: Plan[Any], table: Any, *, schema: Table | None = None) -> Release:
+def without_noise(plan: Plan[Any, Any], table: Any, *, schema: Table | None = None) -> Release:
     """What the plan answers on this table with noise of zero: for tests of pipelines, on made-up data.
 
     table   raw columns or a frame, such as {"age": [30.0, 41.0]}: the columns that the plan reads

@@ -8,19 +8,20 @@ from typing import Any
 
 from ..plan import Plan
 from . import neighbours
+from .stages import table_for
 
 _PAIRS = 400
 
 
-def few_pairs(plan: Plan[Any]) -> Iterator[neighbours.Pair]:
+def few_pairs(plan: Plan[Any, Any]) -> Iterator[neighbours.Pair]:
     """The simple and extreme ones."""
     return islice(neighbours.pairs(plan), _PAIRS)
 
 
-def all_pairs(plan: Plan[Any], rows: int) -> Iterator[neighbours.Pair]:
+def all_pairs(plan: Plan[Any, Any], rows: int) -> Iterator[neighbours.Pair]:
     """Every pair of neighbouring tables of up to so many units of one row each, beside the changed one in the order of
     their values. Columns with a list of values have all of them and NULL; others their extremes."""
-    table, unit = neighbours.table_for(plan), plan.unit
+    table, unit = table_for(plan), plan.unit
     cells = {name: _values(column) for name, column in table.columns.items() if name != unit.column}
     kinds: list[neighbours.Person] = [(row,) for row in _rows(cells)]
     blank = dict.fromkeys(cells)

@@ -24,8 +24,9 @@ from ..plan import Plan, Run
 from ..schema import Table
 from .claims import claims_of
 from .given import check_maker
-from .neighbours import Pair, table_for
+from .neighbours import Pair
 from .outputs import Alike, unreadable
+from .stages import stage_of, table_for
 
 MakeNoise = Callable[[Bits], Noise]
 _BLOCK = 20_000  # runs at once
@@ -59,7 +60,7 @@ class Failed(dict[str, str]):
 class OfPlan:
     """A plan, with the noise it is given."""
 
-    plan: Plan[Any]
+    plan: Plan[Any, Any]
     noise: MakeNoise = Noise
 
     def __post_init__(self) -> None:
@@ -99,11 +100,7 @@ class OfPlan:
     @cached_property
     def answers(self) -> bool:
         """Is it a query whose numbers can be answered many times at once?"""
-        if self.plan.opens != "engine":
-            return False
-        from .answers import repeats
-
-        return repeats(self.plan)
+        return stage_of(self.plan).repeats(self.plan)
 
     @property
     def in_bulk(self) -> bool:

@@ -34,6 +34,7 @@ from .enumerating import Listed, listed
 from .given import table_pair
 from .scripted import TooManyError
 from .small import all_pairs, few_pairs
+from .stages import table_for
 
 __all__ = ["Counterexample", "TooManyError", "Verified", "all_pairs", "verify"]
 
@@ -141,7 +142,7 @@ class Verified:
 
 
 def verify(
-    plan: Plan[Any],
+    plan: Plan[Any, Any],
     *,
     pairs: Iterable[Any] | Literal["all"] | None = None,
     rows: int = 3,
@@ -172,14 +173,14 @@ def verify(
     return replace(work.found(), seconds=time.perf_counter() - started)
 
 
-def _asked(plan: Plan[Any], pairs: Any, rows: int) -> Iterator[neighbours.Pair]:
+def _asked(plan: Plan[Any, Any], pairs: Any, rows: int) -> Iterator[neighbours.Pair]:
     if isinstance(pairs, str) and pairs == "all":
         yield from all_pairs(plan, rows)
         return
     if isinstance(pairs, str | Mapping) or not isinstance(pairs, Iterable):
         allowed = "'all', or a list of pairs of neighbouring tables as raw columns; or leave it out"
         raise checks.refuse("pairs", pairs if isinstance(pairs, str) else type(pairs).__name__, allowed)
-    table, none = neighbours.table_for(plan), True
+    table, none = table_for(plan), True
     for pair in pairs:
         yield table_pair(plan, table, pair)
         none = False
@@ -187,7 +188,7 @@ def _asked(plan: Plan[Any], pairs: Any, rows: int) -> Iterator[neighbours.Pair]:
         raise checks.refuse("pairs", [], "at least one pair of neighbours, or leave it out")
 
 
-def claims(plan: Plan[Any]) -> tuple[Claim, ...]:
+def claims(plan: Plan[Any, Any]) -> tuple[Claim, ...]:
     """Every point that the accountants sell the plan at, as exact numbers."""
     found = []
     with contextlib.suppress(UnsupportedEventError):
@@ -205,7 +206,7 @@ def claims(plan: Plan[Any]) -> tuple[Claim, ...]:
 class _Work:
     """The verdict as it grows, pair by pair."""
 
-    def __init__(self, plan: Plan[Any], points: Sequence[Claim], most: int) -> None:
+    def __init__(self, plan: Plan[Any, Any], points: Sequence[Claim], most: int) -> None:
         self._plan, self._claims, self._most = plan, tuple(points), most
         self._laws: dict[str, Listed] = {}
         self._run = listable(plan)
@@ -335,7 +336,7 @@ def _named(outcomes: Sequence[str], count: int) -> str:
     return ("the output is " if count == 1 else "the output is one of ") + ", ".join(outcomes) + more
 
 
-def listable(plan: Plan[Any]) -> Callable[[Any, Run], Any]:
+def listable(plan: Plan[Any, Any]) -> Callable[[Any, Run], Any]:
     """The plan's own code. OptimalKeys compares a 62-bit number with pi(n) and asks for more bits where that is close:
     by its own words a coin of chance exactly `plan.chance(n)`, and as such it is listed."""
     if isinstance(plan, OptimalKeys) and type(plan)._kept is OptimalKeys._kept:

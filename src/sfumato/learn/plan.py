@@ -38,7 +38,7 @@ _EXAMPLES = 16  # made-up records: enough to look at a model with
 
 @record("plan-sgd/1")
 @dataclass(frozen=True, kw_only=True)
-class SGD(Plan[dict[str, Any]]):
+class SGD(Plan[Rows, dict[str, Any]]):
     """Train a model by DP-SGD: every step releases the clipped sum of the drawn units' gradients, with Gaussian noise.
 
     Guarantee: `times` steps of the sampled Gaussian mechanism of `multiplier`, at the rate of `sampling`, for units

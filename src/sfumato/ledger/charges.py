@@ -33,7 +33,7 @@ class Charges:
     def __init__(self, desk: Desk) -> None:
         self._desk = desk
 
-    def path(self, accounts: Names, plan: Plan[Any], *, data: str) -> Names:
+    def path(self, accounts: Names, plan: Plan[Any, Any], *, data: str) -> Names:
         """Every account that the plan would be charged to: those named, all above them, and the data's own."""
         checks.instance(plan, Plan, "plan", "a plan, such as sf.mechanisms.Laplace(...)")
         with self._desk.store.reading() as book:
@@ -58,7 +58,7 @@ class Charges:
         return paying, policy, self._desk.approved(book, policy, act, asked.approvals, "; ".join(asked.reasons))
 
     def payers(
-        self, book: Book, accounts: Names, plan: Plan[Any], data: str
+        self, book: Book, accounts: Names, plan: Plan[Any, Any], data: str
     ) -> tuple[dict[str, Account], Policy | None]:
         """Who pays, and whether the policy lets this person pay from there."""
         checks.instance(plan, Plan, "plan", "a plan, such as sf.mechanisms.Laplace(...)")
@@ -82,7 +82,7 @@ class Charges:
         return paying, policy
 
     def waiting(
-        self, book: Book, paying: Collection[str], plan: Plan[Any], data: str, grade: str | None = None
+        self, book: Book, paying: Collection[str], plan: Plan[Any, Any], data: str, grade: str | None = None
     ) -> Receipt | None:
         """The receipt of the oldest list that this plan waits in, of those that whoever asks might pay for now: a part
         runs on all accounts of its list, also on those that they did not name."""
@@ -167,7 +167,7 @@ def _parent(book: Book, name: str) -> str | None:
     return None if account is None else account.parent
 
 
-def price_of(plan: Plan[Any]) -> Fraction | None:
+def price_of(plan: Plan[Any, Any]) -> Fraction | None:
     """Its epsilon; None where it has none at its delta, which is above every band."""
     try:
         return plan_epsilon(plan.event, plan.delta)  # plan.price(), remembered
@@ -175,12 +175,12 @@ def price_of(plan: Plan[Any]) -> Fraction | None:
         return None
 
 
-def text_of(plan: Plan[Any]) -> str:
+def text_of(plan: Plan[Any, Any]) -> str:
     """The whole plan as JSON: an auditor reads what ran."""
     return record.canonical(plan).decode("ascii")
 
 
-def stated(plan: Plan[Any]) -> dict[str, str]:
+def stated(plan: Plan[Any, Any]) -> dict[str, str]:
     """What an entry says of a plan, as JSON: all of it, what it asks, and what bounds one unit."""
     question, limits = plan.asks(), plan.contribution_bounds()
     return {"plan": text_of(plan), "question": questions.written(question), "limits": questions.written(limits)}

@@ -93,7 +93,7 @@ def _sum(start: Fraction, step: Fraction, steps: int) -> Fraction:
     return Fraction(math.ceil(start * unit) + steps * math.ceil(step * unit), unit)
 
 
-def narrowest_counts(unit: Unit, within: float, alpha: float) -> Iterator[tuple[str, Plan[Any]]]:
+def narrowest_counts(unit: Unit, within: float, alpha: float) -> Iterator[tuple[str, Plan[Any, Any]]]:
     """Counts whose error stays within that with confidence 1 - alpha, each with as much noise as that allows.
 
     Mechanisms are found by the names they are registered under: the ledger imports none.
@@ -107,7 +107,7 @@ def narrowest_counts(unit: Unit, within: float, alpha: float) -> Iterator[tuple[
     yield from (("Gaussian", gaussian),) if gaussian is not None else ()
 
 
-def _noisiest(make: Callable[[Fraction], Any], within: float, alpha: float) -> Plan[Any] | None:
+def _noisiest(make: Callable[[Fraction], Any], within: float, alpha: float) -> Plan[Any, Any] | None:
     """By halving on the noise, to a thousandth; the last one that is narrow enough."""
     low, high, best = math.log(1e-4), math.log(1e9), None
     while high - low > 1e-4:

@@ -164,7 +164,7 @@ class Holds:
                 raise BudgetError(f"account {shut.name!r} is closed: nothing more is paid from what is below it")
         return paying
 
-    def under(self, book: Book, key: str, accounts: Names, plan: Plan[Any], data: str) -> Filed | None:
+    def under(self, book: Book, key: str, accounts: Names, plan: Plan[Any, Any], data: str) -> Filed | None:
         """What was paid under this key before. A key stands for one plan, on one version of the data, paid once."""
         policy = self._desk.policy(book, "spend")
         checks.instance(plan, Plan, "plan", "a plan, such as sf.mechanisms.Laplace(...)")
@@ -182,7 +182,7 @@ class Holds:
         return filed
 
 
-def room_of(plan: Plan[Any]) -> Hold | HeldSteps:
+def room_of(plan: Plan[Any, Any]) -> Hold | HeldSteps:
     """What is held for a plan."""
     checks.instance(plan, Plan, "plan", "a plan, such as sf.mechanisms.Laplace(...)")
     if plan.steps is None:
@@ -208,7 +208,7 @@ def _backed(account: Account, event: Priced, held: Hold | HeldSteps) -> Filter:
     return shaped
 
 
-def _loop(plan: Plan[Any], trusted: bool) -> str:
+def _loop(plan: Plan[Any, Any], trusted: bool) -> str:
     if plan.steps is None and not trusted:
         raise PlanError("this plan has no steps to draw: it is paid whole, by spend")
     return ("trusted " if trusted else "") + ("loop" if plan.steps is None else "steps")

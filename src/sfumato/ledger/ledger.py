@@ -97,7 +97,7 @@ class Ledger:
 
     # Paying: what a curator asks for. The promises are those of `plan.Ledger`.
 
-    def path(self, accounts: Names, plan: Plan[Any], *, data: str) -> Names:
+    def path(self, accounts: Names, plan: Plan[Any, Any], *, data: str) -> Names:
         """Every account that the plan would be charged to: those named, all above them, and the data's own."""
         return self._charges.path(accounts, plan, data=data)
 
@@ -105,22 +105,24 @@ class Ledger:
         """The stored answer to the same plan on the same data version, paid on all accounts of the path."""
         return self._payments.answer(accounts, plan_hash, data)
 
-    def quote(self, accounts: Names, plan: Plan[Any], *, data: str = "") -> bool:
+    def quote(self, accounts: Names, plan: Plan[Any, Any], *, data: str = "") -> bool:
         """Would a spend be accepted now? Without data, by the named accounts and those above them."""
         return self._payments.quote(accounts, plan, data=data)
 
-    def paid(self, key: str, accounts: Names, plan: Plan[Any], *, data: str) -> tuple[Receipt, bytes | None] | None:
+    def paid(
+        self, key: str, accounts: Names, plan: Plan[Any, Any], *, data: str
+    ) -> tuple[Receipt, bytes | None] | None:
         """What a retry under this key gets: its receipt, and the stored answer if there is one."""
         return self._payments.paid(key, accounts, plan, data=data)
 
-    def prepaid(self, accounts: Names, plan: Plan[Any], *, data: str) -> Receipt | None:
+    def prepaid(self, accounts: Names, plan: Plan[Any, Any], *, data: str) -> Receipt | None:
         """The receipt of the list that this plan was paid with, while it is not taken."""
         return self._payments.prepaid(accounts, plan, data=data)
 
     def spend(
         self,
         accounts: Names,
-        plan: Plan[Any],
+        plan: Plan[Any, Any],
         *,
         data: str,
         grade: str,
@@ -134,7 +136,7 @@ class Ledger:
     def prepay(
         self,
         accounts: Names,
-        plan: Plan[Any],
+        plan: Plan[Any, Any],
         *,
         data: str,
         grade: str,
@@ -158,7 +160,7 @@ class Ledger:
     def hold(
         self,
         accounts: Names,
-        plan: Plan[Any],
+        plan: Plan[Any, Any],
         *,
         data: str,
         grade: str,
@@ -286,7 +288,7 @@ class Ledger:
         """What was spent on an account, in each currency that is still open. The limit is the guarantee."""
         return self._standing.spent(account)
 
-    def balance(self, account: str, plan: Plan[Any] | None = None) -> Balance | None:
+    def balance(self, account: str, plan: Plan[Any, Any] | None = None) -> Balance | None:
         """What everything so far amounts to, beside the limit; with a plan, what it would be after it, and how many
         more like it fit then. None for an account without a limit of its own."""
         return self._standing.balance(account, plan)
@@ -296,17 +298,17 @@ class Ledger:
         for."""
         return balances(self._store, accounts)
 
-    def left(self, account: str, plan: Plan[Any] | None = None) -> str:
+    def left(self, account: str, plan: Plan[Any, Any] | None = None) -> str:
         """The same in words."""
         return self._standing.left(account, plan)
 
-    def used(self, account: str, plan: Plan[Any] | None = None) -> float | None:
+    def used(self, account: str, plan: Plan[Any, Any] | None = None) -> float | None:
         """The part of an account's limit that is gone: what everything so far amounts to, over the limit; with a plan,
         what would be gone after it (infinite where it does not fit). None for an account without a limit of its
         own."""
         return self._standing.used(account, plan)
 
-    def refusal(self, account: str, plan: Plan[Any], *, gauges: bool = False) -> str | None:
+    def refusal(self, account: str, plan: Plan[Any, Any], *, gauges: bool = False) -> str | None:
         """Why an account by itself has no room for a plan: what is asked, spent and left; with `gauges`, in each way
         of adding up that is open. None where it has room."""
         return self._standing.refusal(account, plan, gauges=gauges)
@@ -340,7 +342,7 @@ class Ledger:
         self,
         account: str,
         *,
-        plan: Plan[Any] | None = None,
+        plan: Plan[Any, Any] | None = None,
         data: str | None = None,
         alpha: float = 0.05,
         error: float | None = None,

@@ -27,7 +27,7 @@ def in_tables(unit: Unit, owners: Owners) -> dict[str, str]:
     return {f"{unit.of} in {table}": column for table, column in owners.items()}
 
 
-def new_owners(book: Book, data: str, plan: Plan[Any], owners: Owners | None) -> dict[str, dict[str, str]]:
+def new_owners(book: Book, data: str, plan: Plan[Any, Any], owners: Owners | None) -> dict[str, dict[str, str]]:
     """What is said here for the first time, by data set; refused where the ledger knows it otherwise."""
     additions: dict[str, dict[str, str]] = {}
     if not owners or not data:

@@ -23,7 +23,7 @@ LIST, PART = "parts", "part"  # the loop of the list's receipt, and of its parts
 _KIND, _ALL = "part", ""
 
 
-def check(plan: Plan[Any]) -> None:
+def check(plan: Plan[Any, Any]) -> None:
     """Refuse what cannot be paid as a list, and a list in which a part stands twice."""
     if not plan.parts:
         raise PlanError("only a list of releases is paid in advance: use sequence(...), or release the plan itself")
@@ -39,7 +39,7 @@ def check(plan: Plan[Any]) -> None:
         raise PlanError("some parts have exact noise and others have not: prepay them apart")
 
 
-def remember(book: Book, receipt: Receipt, plan: Plan[Any]) -> None:
+def remember(book: Book, receipt: Receipt, plan: Plan[Any, Any]) -> None:
     """The parts of a list that was paid just now wait to be taken."""
     for part in plan.parts.values():
         name = _name(receipt.data, part.hash)
@@ -48,7 +48,7 @@ def remember(book: Book, receipt: Receipt, plan: Plan[Any]) -> None:
 
 
 def waiting(
-    book: Book, paying: Collection[str], plan: Plan[Any], data: str, grade: str | None = None
+    book: Book, paying: Collection[str], plan: Plan[Any, Any], data: str, grade: str | None = None
 ) -> Iterator[Receipt]:
     """The receipts of the lists that this plan waits in, the oldest first: paid on all these accounts, for noise of
     this grade."""
@@ -67,7 +67,7 @@ def any_wait(book: Book) -> bool:
     return bool(book.fact(_KIND, _ALL))
 
 
-def take(book: Book, of: Receipt, plan: Plan[Any]) -> None:
+def take(book: Book, of: Receipt, plan: Plan[Any, Any]) -> None:
     """It waits no more."""
     name = _name(of.data, plan.hash)
     book.put_fact(_KIND, name, tuple(id for id in book.fact(_KIND, name) if id != of.id))

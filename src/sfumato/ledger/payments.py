@@ -39,7 +39,7 @@ class Payments:
         return None
 
     @priced_before
-    def quote(self, accounts: Names, plan: Plan[Any], *, data: str = "") -> bool:
+    def quote(self, accounts: Names, plan: Plan[Any, Any], *, data: str = "") -> bool:
         checks.instance(plan, Plan, "plan", "a plan, such as sf.mechanisms.Laplace(...)")
         checks.texts(accounts, "accounts")
         with self._desk.store.reading() as book:
@@ -53,7 +53,7 @@ class Payments:
                 return False
             return True
 
-    def prepaid(self, accounts: Names, plan: Plan[Any], *, data: str) -> Receipt | None:
+    def prepaid(self, accounts: Names, plan: Plan[Any, Any], *, data: str) -> Receipt | None:
         checks.instance(plan, Plan, "plan", "a plan, such as sf.mechanisms.Laplace(...)")
         with self._desk.store.reading() as book:
             if not parts.any_wait(book):
@@ -129,7 +129,7 @@ class Payments:
         book.lazy = True  # nothing leaves before it is opened
         return receipt
 
-    def _worth_paying(self, book: Book, accounts: Names, plan: Plan[Any], data: str) -> None:
+    def _worth_paying(self, book: Book, accounts: Names, plan: Plan[Any, Any], data: str) -> None:
         """Nobody pays for what they have: a part that is answered, or waits in another list."""
         checks.instance(plan, Plan, "plan", "a plan, such as sf.sequence(...)")
         parts.check(plan)
@@ -139,7 +139,9 @@ class Payments:
             if stored or self._charges.waiting(book, paying, part, data) is not None:
                 raise ReceiptError(f"part {name!r} is {'answered' if stored else 'paid for'} already: leave it out")
 
-    def paid(self, key: str, accounts: Names, plan: Plan[Any], *, data: str) -> tuple[Receipt, bytes | None] | None:
+    def paid(
+        self, key: str, accounts: Names, plan: Plan[Any, Any], *, data: str
+    ) -> tuple[Receipt, bytes | None] | None:
         with self._desk.store.reading() as book:
             filed = self._holds.under(book, key, accounts, plan, data)
         if filed is None:

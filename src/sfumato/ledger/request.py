@@ -23,7 +23,7 @@ class Request:
     """
 
     accounts: Names
-    plan: Plan[Any]
+    plan: Plan[Any, Any]
     data: str
     grade: str
     note: str

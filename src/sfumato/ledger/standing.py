@@ -27,16 +27,16 @@ class Standing:
         members = () if filter_ is None else filter_.open
         return tuple(Gauge(m.currency, m.spent, m.limit) for m in members if not m.required)
 
-    def balance(self, account: str, plan: Plan[Any] | None) -> Balance | None:
+    def balance(self, account: str, plan: Plan[Any, Any] | None) -> Balance | None:
         return balance_of(self._account(account), None if plan is None else (plan.event, plan.delta))
 
-    def left(self, account: str, plan: Plan[Any] | None) -> str:
+    def left(self, account: str, plan: Plan[Any, Any] | None) -> str:
         return left_of(self._account(account), plan)
 
-    def used(self, account: str, plan: Plan[Any] | None) -> float | None:
+    def used(self, account: str, plan: Plan[Any, Any] | None) -> float | None:
         return used_of(self._account(account), plan)
 
-    def refusal(self, account: str, plan: Plan[Any], *, gauges: bool) -> str | None:
+    def refusal(self, account: str, plan: Plan[Any, Any], *, gauges: bool) -> str | None:
         state = self._account(account)
         if state.filter is None:
             return None
@@ -83,7 +83,7 @@ class Room:
         return self._standing.fits(self._account, event, delta)
 
 
-def left_of(account: Account, plan: Plan[Any] | None) -> str:
+def left_of(account: Account, plan: Plan[Any, Any] | None) -> str:
     """What everything so far amounts to beside the limit, in words; with a plan, what that would make of it."""
     balance = balance_of(account, None if plan is None else (plan.event, plan.delta))
     if balance is None:
@@ -92,7 +92,7 @@ def left_of(account: Account, plan: Plan[Any] | None) -> str:
     return text + (", closed" if account.closed else "")
 
 
-def used_of(account: Account, plan: Plan[Any] | None) -> float | None:
+def used_of(account: Account, plan: Plan[Any, Any] | None) -> float | None:
     """The part of the limit that is gone; with a plan, what would be gone after it (infinite where it does not fit)."""
     if account.filter is None:
         return None

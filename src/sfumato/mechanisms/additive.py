@@ -26,7 +26,7 @@ from ..units import Unit
 
 
 @dataclass(frozen=True, kw_only=True)
-class Additive(Plan[NDArray[np.float64]]):
+class Additive(Plan[Rows, NDArray[np.float64]]):
     """A bounded query with noise on every coordinate."""
 
     query: Bounded

@@ -109,7 +109,7 @@ class ContinualCount(Interactive):
         return Gaussian(query=query, epsilon=self.epsilon, delta=self.delta, rho=self.rho)
 
     @property
-    def children(self) -> tuple[Plan[Any], ...]:
+    def children(self) -> tuple[Plan[Any, Any], ...]:
         return (self.measured,)
 
     @property

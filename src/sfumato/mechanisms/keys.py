@@ -36,7 +36,7 @@ Cases = tuple[tuple[int, int], ...]
 
 
 @dataclass(frozen=True, kw_only=True)
-class Keys(Plan[Selected]):
+class Keys(Plan[Rows, Selected]):
     """Which keys of a column enough units share.
 
     column    the key column

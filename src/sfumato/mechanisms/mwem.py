@@ -31,7 +31,7 @@ _EXACT = 2**53  # scores are clamped here, where floats are still exact; clampin
 
 @record("plan-mwem/1")
 @dataclass(frozen=True, kw_only=True)
-class MWEM(Plan[dict[str, Any]]):
+class MWEM(Plan[Rows, dict[str, Any]]):
     """A made-up histogram that answers a whole workload of linear queries. In each of `rounds` rounds the query that it
     answers worst is picked, measured with noise, and learnt.
 

@@ -27,7 +27,7 @@ from .selection import Selection
 
 @record("plan-noisy-max-with-value/1")
 @dataclass(frozen=True, kw_only=True)
-class NoisyMaxWithValue(Plan[dict[str, Any]]):
+class NoisyMaxWithValue(Plan[Rows, dict[str, Any]]):
     """Which candidate scores best, and then its score, measured afresh.
 
     `share` of epsilon chooses the winner, the rest pays for Laplace noise on the winner's score. The noise that chose

@@ -20,7 +20,7 @@ from .ranking import Ranked
 
 @record("plan-contribution-limit/1")
 @dataclass(frozen=True, kw_only=True)
-class ContributionLimit(Plan[int]):
+class ContributionLimit(Plan[Rows, int]):
     """A limit that a share q of the units stays within: the q-quantile of rows per unit, out of 1, ..., most.
 
     Use it as the `per_unit` of later queries. A unit's rows all count here, NULLs among them.

@@ -30,7 +30,7 @@ _MOST_RANKS = 1000
 
 @record("plan-quantile/1")
 @dataclass(frozen=True, kw_only=True)
-class Quantile(Plan[NDArray[np.float64]]):
+class Quantile(Plan[Rows, NDArray[np.float64]]):
     """A q-quantile of a column's values, each clamped to [lower, upper]; NULLs count as absent.
 
     q         from 0 to 1; a list of them shares epsilon equally, and the answers are put in order (raw keeps them)

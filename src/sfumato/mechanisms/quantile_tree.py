@@ -34,7 +34,7 @@ _HANDFUL = tuple(Fraction(each, 100) for each in (5, 25, 50, 75, 95))
 
 @record("plan-quantile-tree/1")
 @dataclass(frozen=True, kw_only=True)
-class QuantileTree(Plan[Floats]):
+class QuantileTree(Plan[Rows, Floats]):
     """Every quantile of a column's values, each clamped to [lower, upper]; NULLs count as absent.
 
     q         the quantiles that are shown, above 0 and below 1; `at` reads any others off the same release, free

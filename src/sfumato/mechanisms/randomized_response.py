@@ -24,7 +24,7 @@ from ..units import Unit
 
 @record("plan-randomized-response/1")
 @dataclass(frozen=True, kw_only=True)
-class RandomizedResponse(Plan[Integers]):
+class RandomizedResponse(Plan[Rows, Integers]):
     """Every row's answer is kept with probability e^epsilon/(e^epsilon + k - 1), otherwise exchanged for one of the
     other k - 1 categories. A NULL, or an answer that is not listed, is reported as a category drawn uniformly.
 

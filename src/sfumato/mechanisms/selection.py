@@ -45,7 +45,7 @@ def win_chances(scores: NDArray[np.float64], rate: float, noise: Kind) -> NDArra
 
 
 @dataclass(frozen=True, kw_only=True)
-class Scored(Plan[R]):
+class Scored(Plan[Rows, R]):
     """Candidates with scores: the coordinates of the query, by name."""
 
     query: Bounded

@@ -28,7 +28,7 @@ _FEWEST = 256  # steps in the interval
 
 
 @dataclass(frozen=True, kw_only=True)
-class UnitMedian(Plan[R], Generic[R]):
+class UnitMedian(Plan[Rows, R], Generic[R]):
     """The median over the units of a column clamped to [lower, upper].
 
     A unit counts with one value, its average; without any value it counts as `lower`. Then replacing a unit replaces

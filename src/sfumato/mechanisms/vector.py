@@ -29,7 +29,7 @@ Floats = NDArray[np.float64]
 
 
 @dataclass(frozen=True, kw_only=True)
-class VectorNoise(Plan[Floats]):
+class VectorNoise(Plan[Rows, Floats]):
     """A bounded query with noise on the whole vector at once."""
 
     query: Bounded

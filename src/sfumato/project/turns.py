@@ -22,13 +22,13 @@ class TurnTaker(Curator):
         super().__init__(project.private, ledger, accounts=None if account is None else (account,))
         self._project = project
 
-    def _stepwise(self, plan: Plan[Any], note: str, key: str | None) -> Release:
+    def _stepwise(self, plan: Plan[Any, Any], note: str, key: str | None) -> Release:
         with self._project.alone("a training", wait=WAIT):
             _, answered = self._before(plan, key)  # by whoever had the turn before
             return super()._stepwise(plan, note, key) if answered is None else answered
 
     @contextmanager
-    def supervise(self, plan: Plan[Any], *, note: str = "", key: str | None = None) -> Iterator[Any]:
+    def supervise(self, plan: Plan[Any, Any], *, note: str = "", key: str | None = None) -> Iterator[Any]:
         steps = getattr(plan, "steps", None) is not None
         turn = self._project.alone("a training of one's own", wait=WAIT) if steps else nullcontext()
         with turn, super().supervise(plan, note=note, key=key) as run:

@@ -13,11 +13,13 @@ from typing import TYPE_CHECKING, Any, ClassVar
 from .. import checks, contributions, events
 from ..checks import Exact
 from ..errors import ArgumentError, PlanError
+from ..openings import ENGINE, Opening
 from ..owners import other_names
 from ..plan import Plan, Run, rehearsed_above
 from ..questions import COARSE, PRICE
 from ..record import SHOWN, record
 from ..schema import COMMON_KEYS, Column, Named, Schema, Table
+from ..sources import Connection
 from ..units import Unit
 from . import explain, finish, ranks, running
 from .advice import ADVICE, Layout, advised
@@ -36,15 +38,13 @@ from .released.answer import Answer
 if TYPE_CHECKING:
     from sqlglot import exp
 
-    from ..sources import Connection
-
 ADVISED, BOUNDS = "sql-advised", "sql-bounds"
 """What bounds a unit where no record does: limits that an adviser measures, and the query's own bounds of columns."""
 
 
 @record("plan-sql/1")
 @dataclass(frozen=True, kw_only=True)
-class Sql(Plan[dict[str, Any]]):
+class Sql(Plan[Connection, dict[str, Any]]):
     """The answer to a SELECT with aggregates, for a whole unit's contributions.
 
     Guarantee: that of its Event: a Gaussian mechanism (rho-zCDP, and (epsilon, delta)-DP where asked so), or epsilon-DP
@@ -130,8 +130,8 @@ class Sql(Plan[dict[str, Any]]):
         return {table: column for table, column in other_names(self.schema, self.protects).items() if table in read}
 
     @property
-    def opens(self) -> str:
-        return "engine"
+    def opens(self) -> Opening[Connection]:
+        return ENGINE
 
     def _contribution_bounds(self, path: str) -> Iterator[contributions.Bound]:
         """Limits first: those of the plan, or that an adviser measures them. Then the query's own bounds, which come
@@ -254,8 +254,7 @@ class Sql(Plan[dict[str, Any]]):
             raise PlanError("the query was made for another schema: build it with the schema of the data")
         self.check_groups()
 
-    def _run(self, rows: Any, run: Run) -> dict[str, Any]:
-        connection: Connection = rows
+    def _run(self, connection: Connection, run: Run) -> dict[str, Any]:
         fixed = self.fixed
         found = (
             advised(self, connection, run.noise)

@@ -44,7 +44,7 @@ class Audited:
     """
 
     name: str
-    plan: Plan[Any]
+    plan: Plan[Any, Any]
     result: Any = None
     problem: str | None = None
     verified: Any = None

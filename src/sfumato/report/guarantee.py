@@ -31,7 +31,7 @@ _VARIANTS = {
 }
 
 
-def of_release(row: Released, plan: Plan[Any] | None = None) -> dict[str, Any]:
+def of_release(row: Released, plan: Plan[Any, Any] | None = None) -> dict[str, Any]:
     """What this release by itself lets anybody learn. The account's limit is the guarantee for all of them."""
     delta = row.delta or Fraction(0)
     epsilon = at_own_delta(row.event, delta)

@@ -80,7 +80,7 @@ def plot_epsilon(event: Event, *, deltas: Any = None, ax: Any = None, label: str
 
 
 def plot_accuracy(
-    plans: Callable[[float], Plan[Any]] | Iterable[Plan[Any]],
+    plans: Callable[[float], Plan[Any, Any]] | Iterable[Plan[Any, Any]],
     epsilons: Sequence[float] | None = None,
     *,
     alpha: float = 0.05,

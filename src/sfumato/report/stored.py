@@ -26,7 +26,7 @@ _CODE = (
 class Stored(NamedTuple):
     """A plan and what it released, or the reason why there is nothing to show."""
 
-    plan: Plan[Any] | None = None
+    plan: Plan[Any, Any] | None = None
     raw: Any = None
     reason: str | None = None
 

@@ -63,7 +63,7 @@ SECOND = Policy(
 Desks = Callable[[str], Ledger]
 
 
-def laplace(epsilon: Any) -> Plan[Any]:
+def laplace(epsilon: Any) -> Plan[Any, Any]:
     return m.Laplace(query=COUNT, epsilon=epsilon)
 
 
@@ -91,7 +91,7 @@ def accounts(adam: Ledger, dora: Ledger) -> None:
 
 
 def releases(ana: Ledger, paula: Ledger) -> None:
-    def pay(accounts: tuple[str, ...], plan: Plan[Any], data: str = "visits@1", key: str | None = None) -> Receipt:
+    def pay(accounts: tuple[str, ...], plan: Plan[Any, Any], data: str = "visits@1", key: str | None = None) -> Receipt:
         return ana.spend(accounts, plan, data=data, grade="exact", note="the yearly report", key=key)
 
     def answer(receipt: Receipt) -> None:

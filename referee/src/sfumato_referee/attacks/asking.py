@@ -30,7 +30,7 @@ from sfumato.sources.base import needed
 from sfumato.units import Unit
 
 Columns = Mapping[str, Any]
-Asks = Callable[..., Plan[Any]]
+Asks = Callable[..., Plan[Any, Any]]
 """Makes a plan of (text, schema, unit=..., epsilon=..., limits=..., ...): `sql`, or a planted bug."""
 
 Opens = Callable[[Mapping[str, tuple[Table, Any]]], Any]

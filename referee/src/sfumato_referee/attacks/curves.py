@@ -20,7 +20,7 @@ from numpy.typing import NDArray
 from sfumato import bounds
 from sfumato.accounting import price
 from sfumato.audit.counting import at_least, at_most
-from sfumato.audit.neighbours import table_for
+from sfumato.audit.stages import table_for
 from sfumato.mechanisms.additive import Additive
 from sfumato.mechanisms.gaussian import Gaussian
 from sfumato.mechanisms.laplace import Laplace

@@ -92,7 +92,7 @@ def _declared(compute: Callable[[Rows], Any]) -> bounds.Declared:
     return bounds.declared(compute, USER, reads=reads, labels=["n"], l1=10, l2=10, linf=10)
 
 
-def plans() -> dict[str, Plan[Any]]:
+def plans() -> dict[str, Plan[Any, Any]]:
     """One of each kind of thing that can be shown; the last two go wrong."""
     text = "SELECT name, COUNT(*) AS n, AVG(dose) AS dose FROM t GROUP BY name"
     return {
@@ -113,7 +113,7 @@ class Scene:
 
     private: type[Private] = Private
     curator: type[Curator] = Curator
-    more: dict[str, Plan[Any]] = field(default_factory=dict)
+    more: dict[str, Plan[Any, Any]] = field(default_factory=dict)
 
 
 def attack(scene: Scene | None = None, *, cells: int = CELLS) -> Verdict:
@@ -168,9 +168,9 @@ def _played(scene: Scene, table: Table) -> tuple[dict[str, Callable[[], str]], d
     return shown, problems
 
 
-def _as_it_is(plan: Plan[Any], private: Private) -> Release:
+def _as_it_is(plan: Plan[Any, Any], private: Private) -> Release:
     """A planted bug has no JSON: it runs as a curator would run it."""
-    return Release(plan, plan._run(private._opened(private._sources, plan.opens), Run(Noise(SecureBits()))), None)
+    return Release(plan, plan._run(plan.opens._open(private._tables), Run(Noise(SecureBits()))), None)
 
 
 _VIEWS: dict[str, Callable[[Release], Any]] = {
@@ -274,12 +274,12 @@ class ShowsItself(Private):
 class TellsOn(Curator):
     """Says what went wrong, in the words of what went wrong."""
 
-    def release(self, plan: Plan[Any], *, note: str = "", key: str | None = None) -> Release:
+    def release(self, plan: Plan[Any, Any], *, note: str = "", key: str | None = None) -> Release:
         try:
             return super().release(plan, note=note, key=key)
         except SfumatoError as problem:
             try:
-                plan._run(self.private._opened(self.private._sources, plan.opens), Run(Noise(SecureBits())))
+                plan._run(plan.opens._open(self.private._tables), Run(Noise(SecureBits())))
             except ValueError as cause:
                 raise RuntimeError(f"the release failed: {cause}") from None
             raise problem

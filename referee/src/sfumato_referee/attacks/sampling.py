@@ -62,7 +62,7 @@ class _Tiled(Bounded):
         return np.tile(self.query.steps(rows, exponent), self.times)
 
 
-def many(plan: Plan[Any], rows: Rows, count: int, bits: Bits) -> Any:
+def many(plan: Plan[Any, Any], rows: Rows, count: int, bits: Bits) -> Any:
     """`count` raw outcomes: a matrix with a row for each where noise is added to a vector, else a list."""
     run = Run(Noise(bits))
     if isinstance(plan, Additive):

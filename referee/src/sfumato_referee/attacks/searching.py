@@ -16,7 +16,8 @@ from typing import Any
 from sfumato import bounds, schema
 from sfumato.audit import counting, losses, telling
 from sfumato.audit.claims import claims_of
-from sfumato.audit.neighbours import Pair, pairs, table_for
+from sfumato.audit.neighbours import Pair, pairs
+from sfumato.audit.stages import table_for
 from sfumato.bounds import Declared
 from sfumato.errors import PrivacyWarning
 from sfumato.mechanisms.exponential import Exponential
@@ -47,12 +48,12 @@ class Target:
     """A plan, and neighbours that are worth a look beside the usual ones."""
 
     name: str
-    make: Callable[[], Plan[Any]]
+    make: Callable[[], Plan[Any, Any]]
     neighbours: tuple[tuple[Mapping[str, Any], Mapping[str, Any]], ...] = ()
     share: float = 1.0  # of the runs: some plans are slow to run one by one
     usual: int = _PAIRS  # of the usual neighbours
 
-    def pairs(self, plan: Plan[Any]) -> list[Pair]:
+    def pairs(self, plan: Plan[Any, Any]) -> list[Pair]:
         table = table_for(plan)
         read = [[Rows.read(table, raw, plan.unit) for raw in each] for each in self.neighbours]
         own = [Pair(one, other, "a pair of its own") for one, other in read]
@@ -187,6 +188,6 @@ def _look(target: Target, runs: int, bits: Bits, false_alarm: float) -> Found:
     )
 
 
-def _losses(plan: Plan[Any], tried: Sequence[Pair], claims: counting.Claims) -> Iterator[losses.Loss]:
+def _losses(plan: Plan[Any, Any], tried: Sequence[Pair], claims: counting.Claims) -> Iterator[losses.Loss]:
     for leaf in losses.leaves(plan):
         yield from (loss for loss, _ in losses.of_pairs(leaf, tried, claims))

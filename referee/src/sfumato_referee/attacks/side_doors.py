@@ -22,6 +22,7 @@ from sfumato.curator import Curator
 from sfumato.errors import ReceiptError, SfumatoError
 from sfumato.ledger.ledger import Ledger
 from sfumato.ledger.stores.memory import MemoryStore
+from sfumato.openings import ENGINE, ROWS
 from sfumato.plan import Plan, Receipt
 from sfumato.private import Private
 from sfumato.schema import Schema, category, real
@@ -44,7 +45,7 @@ def _opened(kind: Kind, **accounts: str | None) -> Ledger:
     return ledger
 
 
-def _paid(ledger: Ledger, plan: Plan[Any], *names: str, data: str = "a@1") -> Receipt | None:
+def _paid(ledger: Ledger, plan: Plan[Any, Any], *names: str, data: str = "a@1") -> Receipt | None:
     try:
         return ledger.spend(names, plan, data=data, grade="exact", note="")
     except SfumatoError:
@@ -156,7 +157,7 @@ def receipts(kind: Kind) -> Iterator[str]:
         if receipt is None:
             continue
         try:
-            private._open(receipt)
+            private._open(receipt, ROWS)
             yield f"the data opens with a receipt for {data}"
         except ReceiptError:
             pass
@@ -223,12 +224,12 @@ def blocks(kind: Kind) -> Iterator[str]:
     private = Private("visits", columns, unit=ROW, schema=table, block="month")
     for block, right in (("jan", 1), ("feb", 2)):
         part = private.of_blocks(block)
-        if len(part._opened(part._sources, "rows")) != right:
+        if len(ROWS._open(part._tables)) != right:
             yield "rows of no block, or of another one, are read with a block"
         if find_spec("duckdb") is None or find_spec("sqlglot") is None:
             continue
         exp = needed("sqlglot").exp
-        session = part._opened(part._sources, "engine")
+        session = ENGINE._open(part._tables)
         try:
             found = session.run(exp.select("count(*) AS n").from_(exp.to_table(part.table.name, quoted=True)))
         finally:

@@ -19,7 +19,7 @@ from sfumato import bounds, events, strategies
 from sfumato.accounting import pure
 from sfumato.audit import telling
 from sfumato.audit.claims import claims_of
-from sfumato.audit.neighbours import table_for
+from sfumato.audit.stages import table_for
 from sfumato.laws import Integers, Law
 from sfumato.mechanisms.mwem import MWEM
 from sfumato.noise import Bits, Noise, SecureBits

@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Mapping
+from collections.abc import Collection
 from dataclasses import dataclass
 
+from sfumato.openings import Tables
 from sfumato.private import Private
 from sfumato.schema import Table
-from sfumato.sources import Connection, Csv, Source
+from sfumato.sources import Connection, Csv
 
 
 @dataclass(frozen=True)
@@ -23,8 +24,16 @@ class SchemaOrder(Csv):
         return len(names), {column: names.index(column) for column in table.columns}
 
 
+class _Opened(Tables):
+    """Tables whose engine holds every row, also where it is to hold none."""
+
+    def connect(self, unread: Collection[str] = ()) -> Connection:
+        return super().connect()
+
+
 class Eager(Private):
     """Data that is opened whole where a query is only to be tried for its fit, before anybody has paid."""
 
-    def _connected(self, sources: Mapping[str, Source], unread: Collection[str] = ()) -> Connection:
-        return super()._connected(sources)
+    @property
+    def _tables(self) -> Tables:
+        return _Opened(**vars(super()._tables))

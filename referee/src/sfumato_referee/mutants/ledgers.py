@@ -51,7 +51,7 @@ class AnswerFirst(Ledger):
         super().__init__(store)
         self._late: list[Any] = []
 
-    def spend(self, accounts: tuple[str, ...], plan: Plan[Any], **named: Any) -> Receipt:
+    def spend(self, accounts: tuple[str, ...], plan: Plan[Any, Any], **named: Any) -> Receipt:
         self.catch_up()
         named.pop("key", None)
         request = Request(accounts, plan, named["data"], named["grade"], named["note"])
@@ -93,7 +93,7 @@ class Refunded(Ledger):
     """Gives the charge of a failed release back. Whether it failed depends on the data, and the data was read: each
     failure is an answer for free (L4)."""
 
-    def spend(self, accounts: tuple[str, ...], plan: Plan[Any], **named: Any) -> Receipt:
+    def spend(self, accounts: tuple[str, ...], plan: Plan[Any, Any], **named: Any) -> Receipt:
         with self._store.reading() as book:
             self._before = {name: book.account(name) for name in book.accounts()}
         return super().spend(accounts, plan, **named)
@@ -257,7 +257,7 @@ class BelievesDisjoint(Ledger):
 class YearlyBudget(Ledger):
     """A fresh budget each year, and it is this machine's clock that says which year it is (L8)."""
 
-    def spend(self, accounts: tuple[str, ...], plan: Plan[Any], **named: Any) -> Receipt:
+    def spend(self, accounts: tuple[str, ...], plan: Plan[Any, Any], **named: Any) -> Receipt:
         with self._store.writing() as book:
             stored = (book.entry(number) for number in range(book.head.number, 0, -1))
             entries = (record.parse(entry[1]) for entry in stored if entry is not None)

@@ -102,7 +102,7 @@ class LaplaceSoldAsGaussian(_Calibrated):
 
 
 @dataclass(frozen=True, kw_only=True)
-class NoisyMaxWithItsValue(Plan[list[float]]):
+class NoisyMaxWithItsValue(Plan[Rows, list[float]]):
     """Report-noisy-max at the price of the winner's name, with the winning noisy score beside it."""
 
     query: Bounded

@@ -17,12 +17,14 @@ import numpy as np
 from sfumato import checks, events
 from sfumato.checks import Exact
 from sfumato.laws import RoundedLaplace
+from sfumato.openings import ENGINE, Opening
 from sfumato.plan import Plan, Run
 from sfumato.query import Limits, Sql, running
 from sfumato.query.design import Design
 from sfumato.query.front import Front
 from sfumato.query.front import front as understood
 from sfumato.schema import Schema
+from sfumato.sources import Connection
 from sfumato.sources.base import needed
 from sfumato.units import Unit
 
@@ -30,7 +32,7 @@ _BITS = 16
 
 
 @dataclass(frozen=True, kw_only=True)
-class AsWritten(Plan[dict[str, Any]]):
+class AsWritten(Plan[Connection, dict[str, Any]]):
     """The analyst's text, as it is, in the engine; Laplace noise on whatever numbers come back. Casts raise with the
     cell in their words, doubles are added in the order of rows, every group shows, and files can be read."""
 
@@ -48,8 +50,8 @@ class AsWritten(Plan[dict[str, Any]]):
         return self.protects
 
     @property
-    def opens(self) -> str:
-        return "engine"
+    def opens(self) -> Opening[Connection]:
+        return ENGINE
 
     @property
     def event(self) -> events.Pure:

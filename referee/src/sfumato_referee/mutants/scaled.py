@@ -98,7 +98,7 @@ _OWN: dict[type[Any], type[Any]] = {
 }
 
 
-def halved(plan: Plan[Any]) -> Plan[Any]:
+def halved(plan: Plan[Any, Any]) -> Plan[Any, Any]:
     """The plan itself, or its subclass with half the noise where `Scaled` does not reach."""
     kind = _OWN.get(type(plan))
     return plan if kind is None else kind(**{each.name: getattr(plan, each.name) for each in fields(plan)})

@@ -38,7 +38,7 @@ def _goes_on(run: Any) -> float:
         return 0.0
 
 
-MORE: dict[str, Callable[[], Plan[Any]]] = {
+MORE: dict[str, Callable[[], Plan[Any, Any]]] = {
     "sum below zero": lambda: Laplace(query=bounds.clipped_sum("x", -9, 2, _ROW), epsilon=1),
     "sum of three at once": lambda: Laplace(query=bounds.clipped_sum("x", 0, 9, Unit(group=3)), epsilon=1),
     "Gaussian of users": lambda: Gaussian(

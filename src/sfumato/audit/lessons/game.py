@@ -53,7 +53,7 @@ def play(published: Callable[[bool], Any], guess: Callable[[Any], bool], rounds:
     return Score(rounds, sum(guess(published(coin)) == coin for coin in coins))
 
 
-def released(plan: Plan[Any], columns: Mapping[str, Any], schema: Schema) -> Any:
+def released(plan: Plan[Any, Any], columns: Mapping[str, Any], schema: Schema) -> Any:
     """What a curator answers: priced, paid for from a budget of just that size, and blurred."""
     ledger = MemoryLedger({"people": Budget(epsilon=plan.price(), delta=plan.delta)})
     data = Private("people", dict(columns), unit=plan.unit, schema=schema)

@@ -27,7 +27,7 @@ from ...record import moved
 from ...release import Release
 from ...rows import Rows
 from ...schema import Named
-from ..neighbours import queries
+from ..stages import queries
 from .differences import public_fields
 from .recording import Call, Move, Tape
 
@@ -61,7 +61,7 @@ class TapedCurator(Curator):
         super().__init__(private, ledger, bits=bits)
         self._tape, self._together = tape, bits
 
-    def rehearse(self, plan: Plan[Any], *, rows: int | None = None) -> Release:
+    def rehearse(self, plan: Plan[Any, Any], *, rows: int | None = None) -> Release:
         self._check(plan)
         call = self._begin(plan, "rehearsal of ", rows=rows)
         call.event = None if call.twin is None else call.twin.event
@@ -69,19 +69,19 @@ class TapedCurator(Curator):
         raw = self._tape.give(call, None, lambda: _kept(done, super(TapedCurator, self).rehearse(plan, rows=rows)), _no)
         return done[0] if done else Release(plan, raw, None)
 
-    def release(self, plan: Plan[Any], *, note: str = "", key: str | None = None) -> Release:
+    def release(self, plan: Plan[Any, Any], *, note: str = "", key: str | None = None) -> Release:
         if not isinstance(plan, Plan) or plan.supervised is not None:
             return super().release(plan, note=note, key=key)  # refused
         double = self._double(plan, note=note, key=key)
         return replace(super().release(double, note=note, key=key), plan=plan)
 
-    def prepay(self, plan: Plan[Any], *, note: str = "", key: str | None = None) -> Any:
+    def prepay(self, plan: Plan[Any, Any], *, note: str = "", key: str | None = None) -> Any:
         if isinstance(plan, Plan):
             self._begin(plan, "list of ", note=note, key=key)
         return super().prepay(plan, note=note, key=key)
 
     @contextmanager
-    def supervise(self, plan: Plan[Any], *, note: str = "", key: str | None = None) -> Iterator[Any]:
+    def supervise(self, plan: Plan[Any, Any], *, note: str = "", key: str | None = None) -> Iterator[Any]:
         call = self._begin(plan, "loop of ", note=note, key=key) if isinstance(plan, Plan) else None
         with super().supervise(plan, note=note, key=key) as run:
             if isinstance(run, Run):
@@ -99,12 +99,12 @@ class TapedCurator(Curator):
             session._conversation = _Taped(session._conversation, self._tape)
             yield session
 
-    def _begin(self, plan: Plan[Any], how: str = "", **public: Any) -> Call:
+    def _begin(self, plan: Plan[Any, Any], how: str = "", **public: Any) -> Call:
         self._together.begin()
         public = {"plan": public_fields(plan), "accounts": self.accounts, **public}
         return self._tape.begin(f"{how}{type(plan).__name__}", public, plan.event)
 
-    def _double(self, plan: Plan[Any], **public: Any) -> Plan[Any]:
+    def _double(self, plan: Plan[Any, Any], **public: Any) -> Plan[Any, Any]:
         """The plan, with a tape in its place where it runs. Plans that hold a body are taped inside."""
         if _has_body(plan):
             self._begin(plan, "body of ", **public)
@@ -112,7 +112,7 @@ class TapedCurator(Curator):
         call = self._begin(plan, **public)
 
         def run_taped(rows: Any, run: Run) -> Any:
-            asked = [] if plan.opens == "engine" else queries(plan)
+            asked = queries(plan) if isinstance(rows, Rows) else []
             if call.twin is not None and call.twin.drawn:
                 run.draw(call.twin.drawn)  # paid step by step, though nothing runs
             try:
@@ -122,11 +122,11 @@ class TapedCurator(Curator):
 
         return moved(plan, _run=run_taped)  # no field: it stands in for the method of this one plan
 
-    def _with_body(self, plan: Plan[Any]) -> Plan[Any]:
+    def _with_body(self, plan: Plan[Any, Any]) -> Plan[Any, Any]:
         """Runs a double whose children and bodies are taped; to the ledger it is the plan itself."""
         if isinstance(plan, Reserve) and plan.body is not None:
             body = plan.body
-            inner: Plan[Any] = moved(plan, body=lambda run: body(_tape_children(run, self._double)))
+            inner: Plan[Any, Any] = moved(plan, body=lambda run: body(_tape_children(run, self._double)))
         elif isinstance(plan, Sequence):
             inner = moved(plan, plans=Named({name: self._double(each) for name, each in plan.plans.items()}))
         else:
@@ -186,11 +186,11 @@ class _Taped(Conversation):
         return self._over
 
 
-def _tape_children(run: Any, double: Callable[[Plan[Any]], Plan[Any]]) -> Any:
+def _tape_children(run: Any, double: Callable[[Plan[Any, Any]], Plan[Any, Any]]) -> Any:
     """The same run; what it releases is taped."""
     release = run.release
 
-    def taped(child: Plan[Any]) -> Any:
+    def taped(child: Plan[Any, Any]) -> Any:
         if not isinstance(child, Plan) or child.supervised is not None:
             return release(child)  # refused
         return release(double(child))
@@ -199,13 +199,13 @@ def _tape_children(run: Any, double: Callable[[Plan[Any]], Plan[Any]]) -> Any:
     return run
 
 
-def _has_body(plan: Plan[Any]) -> bool:
+def _has_body(plan: Plan[Any, Any]) -> bool:
     if isinstance(plan, Reserve):
         return plan.body is not None
     return isinstance(plan, Sequence | Repeat) and any(_has_body(child) for child in plan.children)
 
 
-def _again(plan: Plan[Any], double: Callable[[Plan[Any]], Plan[Any]]) -> Plan[Any]:
+def _again(plan: Plan[Any, Any], double: Callable[[Plan[Any, Any]], Plan[Any, Any]]) -> Plan[Any, Any]:
     """A plan that is taped anew whenever it runs."""
     return moved(plan, _run=lambda rows, run: double(plan)._run(rows, run))
 

@@ -166,7 +166,7 @@ def _says_when_equal(value: Any) -> bool:
     return own is not object.__eq__
 
 
-def public_fields(plan: Plan[Any]) -> Any:
+def public_fields(plan: Plan[Any, Any]) -> Any:
     """What a plan makes public, as values that can be compared; one that has no JSON, field by field."""
     try:
         return record.encode(plan)

@@ -95,13 +95,13 @@ class TapedLedger(MemoryLedger):
         self._tape = tape
         self._seen: set[str] = set()
 
-    def spend(self, accounts: tuple[str, ...], plan: Plan[Any], **how: Any) -> Receipt:
+    def spend(self, accounts: tuple[str, ...], plan: Plan[Any, Any], **how: Any) -> Receipt:
         receipt = super().spend(accounts, plan, **how)
         if receipt.loop != "part":
             self._charged(receipt)
         return receipt
 
-    def prepay(self, accounts: tuple[str, ...], plan: Plan[Any], **how: Any) -> Receipt:
+    def prepay(self, accounts: tuple[str, ...], plan: Plan[Any, Any], **how: Any) -> Receipt:
         receipt = super().prepay(accounts, plan, **how)
         self._charged(receipt)
         return receipt

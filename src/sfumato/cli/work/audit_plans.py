@@ -40,8 +40,8 @@ class Audit:
     """
 
     name: str
-    plan: Plan[Any]
-    step: Plan[Any] | None = None
+    plan: Plan[Any, Any]
+    step: Plan[Any, Any] | None = None
     project: Project | None = None
 
 
@@ -97,7 +97,7 @@ def shipped_plans(names: Sequence[str]) -> list[Audit]:
     """Those that sfumato ships, all or some."""
     from ...audit.shipped import PLANS
 
-    known: dict[str, Callable[[], Plan[Any]]] = PLANS
+    known: dict[str, Callable[[], Plan[Any, Any]]] = PLANS
     lower = {each.lower(): each for each in known}
     for each in names:
         if each.lower() not in lower:
@@ -110,7 +110,7 @@ def shipped_plans(names: Sequence[str]) -> list[Audit]:
     return [Audit(name, known[name]()) for name in chosen]
 
 
-def alone(plan: Plan[Any]) -> Plan[Any]:
+def alone(plan: Plan[Any, Any]) -> Plan[Any, Any]:
     """The same query over the only table that it reads, for checks that make up one table."""
     if not isinstance(plan, Sql) or len(plan.schema.tables) == 1:
         return plan

@@ -25,7 +25,7 @@ _TRIED = 3  # runs that are timed
 
 
 def audited_training(
-    plan: Any, step: Plan[Any] | None, effort: Mapping[str, Any], how: Mapping[str, Any]
+    plan: Any, step: Plan[Any, Any] | None, effort: Mapping[str, Any], how: Mapping[str, Any]
 ) -> dict[str, Any]:
     """What was found, by the names that a report has for it.
 
@@ -66,7 +66,7 @@ def _canaries(plan: Any, how: Mapping[str, Any]) -> dict[str, Any]:
     return model_part(found, tradeoff(plan.event))
 
 
-def _affordable(step: Plan[Any], seconds: float) -> int:
+def _affordable(step: Plan[Any, Any], seconds: float) -> int:
     """How many runs on each side the time is enough for."""
     from ...audit.subjects import OfPlan
 
@@ -75,7 +75,7 @@ def _affordable(step: Plan[Any], seconds: float) -> int:
     return int(seconds / (_SHARES * (time.monotonic() - began) / _TRIED))
 
 
-def _pairs(step: Plan[Any]) -> list[Any]:
+def _pairs(step: Plan[Any, Any]) -> list[Any]:
     """Extreme records, with nobody beside them who would blur what is added."""
     from ...audit.neighbours import pairs
 

@@ -19,6 +19,7 @@ from ... import kinds
 from ...audit.conformance import ConformanceError
 from ...audit.evidence import hash_of
 from ...audit.scripted import TooManyError
+from ...audit.stages import stage_of
 from ...errors import ArgumentError, SfumatoError
 from ...noise import Bits, SeededBits
 from ...report.audit_report import Audited, audit_report, number
@@ -184,7 +185,7 @@ def _promises(plan: Any, problems: list[str]) -> tuple[Any, str | None]:
 def _verified(plan: Any, problems: list[str]) -> tuple[Any, str | None]:
     """What listing every outcome shows; or why they cannot be listed, which is no fault of the plan."""
     unlisted: list[str] = []
-    if plan.opens == "engine" or plan.steps is not None:
+    if not stage_of(plan).lists_outcomes or plan.steps is not None:
         return None, "its outcomes are too many to be listed"
 
     def listed() -> Any:

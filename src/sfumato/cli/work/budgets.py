@@ -88,7 +88,7 @@ class Stand(NamedTuple):
     amount: float | None
 
 
-def stands(ledger: Ledger, names: Iterable[str], plan: Plan[Any] | None = None) -> dict[str, Stand]:
+def stands(ledger: Ledger, names: Iterable[str], plan: Plan[Any, Any] | None = None) -> dict[str, Stand]:
     """Where accounts stand, or would stand after a plan."""
     found = {}
     for name in names:
@@ -116,7 +116,7 @@ def with_changes(
     return found
 
 
-def room_for(ledger: Ledger, names: Iterable[str], plan: Plan[Any], *, paid: bool) -> dict[str, int | None]:
+def room_for(ledger: Ledger, names: Iterable[str], plan: Plan[Any, Any], *, paid: bool) -> dict[str, int | None]:
     """How many more like the plan fit on each account, after this one: it is `paid`, or would be."""
     room: dict[str, int | None] = {}
     for name in names:

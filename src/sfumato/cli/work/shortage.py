@@ -15,7 +15,9 @@ LESS = "ask for less (smaller --epsilon, --delta or --rho, wider --accuracy)"
 _FINE = Fraction(1, 50)  # how exactly what would fit is told: a part of what was asked
 
 
-def short_of(ledger: Ledger, path: tuple[str, ...], plan: Plan[Any], error: BudgetError, less: str = LESS) -> Exception:
+def short_of(
+    ledger: Ledger, path: tuple[str, ...], plan: Plan[Any, Any], error: BudgetError, less: str = LESS
+) -> Exception:
     """Which account has no room, what is asked, spent and left there; how to ask for `less`, or to raise it."""
     for name in path:
         why = refused_in_words(ledger, name, plan)
@@ -25,7 +27,7 @@ def short_of(ledger: Ledger, path: tuple[str, ...], plan: Plan[Any], error: Budg
     return error
 
 
-def refused_in_words(ledger: Ledger, account: str, plan: Plan[Any], *, gauges: bool = False) -> list[str]:
+def refused_in_words(ledger: Ledger, account: str, plan: Plan[Any, Any], *, gauges: bool = False) -> list[str]:
     """Why the account has no room for the plan; empty where it has. With `gauges`, in each of its ways to add up."""
     lines = (ledger.refusal(account, plan) or "").splitlines()
     why = [line.strip() for line in lines if ": asked " in line]
@@ -53,7 +55,7 @@ def raise_command(ledger: Ledger, account: str) -> str:
     return f"{more} --reason WHY"
 
 
-def _most_that_fits(ledger: Ledger, account: str, plan: Plan[Any]) -> float | None:
+def _most_that_fits(ledger: Ledger, account: str, plan: Plan[Any, Any]) -> float | None:
     """The largest epsilon at which the same plan would fit, rounded down; 0 where none would. None where the plan has
     no epsilon to make smaller."""
     asked = getattr(plan, "epsilon", None)
@@ -63,7 +65,7 @@ def _most_that_fits(ledger: Ledger, account: str, plan: Plan[Any]) -> float | No
 
     def fits(epsilon: Fraction) -> bool:
         try:
-            less: Plan[Any] = replace(shrinking, epsilon=epsilon)
+            less: Plan[Any, Any] = replace(shrinking, epsilon=epsilon)
             return room.fits(less.event, less.delta)
         except SfumatoError:
             return False

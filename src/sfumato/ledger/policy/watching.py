@@ -19,7 +19,7 @@ def spent(
     policy: Policy | None,
     before: dict[str, Account],
     after: dict[str, Account],
-    plan: Plan[Any] | None = None,
+    plan: Plan[Any, Any] | None = None,
 ) -> tuple[Alert, ...]:
     """After a spend, before its commit: which accounts crossed a mark, burn fast, or see one question over and over."""
     if policy is None:

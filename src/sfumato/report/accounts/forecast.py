@@ -100,7 +100,7 @@ def forecast(
     store: Store,
     account: str,
     *,
-    plan: Plan[Any] | None = None,
+    plan: Plan[Any, Any] | None = None,
     data: str | None = None,
     alpha: float = 0.05,
     error: float | None = None,
@@ -155,7 +155,7 @@ def _lock(policy: Policy | None) -> int:
     return LOCK_AFTER if policy is None else policy.lock_after
 
 
-def _more(path: list[Account], policy: Policy | None, what: str, plan: Plan[Any]) -> More:
+def _more(path: list[Account], policy: Policy | None, what: str, plan: Plan[Any, Any]) -> More:
     """The least over the path, if the policy lets such a plan through."""
     least = More(what, MOST, path[0].name)
     for each in path:

@@ -176,7 +176,7 @@ def deep(value: Any) -> Any:
 
 
 @lru_cache(maxsize=256)
-def plan_of(text: str) -> Plan[Any] | None:
+def plan_of(text: str) -> Plan[Any, Any] | None:
     """The plan of stored JSON; None where it cannot be built again (a function in a field, a newer kind)."""
     kinds.load()
     with warnings.catch_warnings():

@@ -83,7 +83,7 @@ def noises(event: Event) -> tuple[str, ...]:
     return tuple(dict.fromkeys(name.partition("/")[0] for name in alone))
 
 
-def steps(plan: Plan[Any]) -> tuple[str, ...] | None:
+def steps(plan: Plan[Any, Any]) -> tuple[str, ...] | None:
     """The plan in plain words."""
     try:
         return tuple(str(line) for line in plan.explain())

@@ -50,11 +50,11 @@ def _all() -> Laplace:
     return count(EACH, PATIENT)
 
 
-def _by_ward(unit: Unit = PATIENT) -> Plan[Any]:
+def _by_ward(unit: Unit = PATIENT) -> Plan[Any, Any]:
     return partition("ward", WARDS, count(EACH, unit))
 
 
-ASKED: dict[str, tuple[tuple[Callable[[], Plan[Any]], ...], int, Unit]] = {  # with how often EACH is to be charged
+ASKED: dict[str, tuple[tuple[Callable[[], Plan[Any, Any]], ...], int, Unit]] = {  # with how often EACH is to be charged
     "filters that overlap": ((lambda: _where(ward=WARDS[:1]), lambda: _where(age=(18, None)), _all), 3, PATIENT),
     "filters that do not overlap": ((lambda: _where(ward=WARDS[:1]), lambda: _where(ward=WARDS[1:])), 2, PATIENT),
     "the two halves of an age": ((lambda: _where(age=(None, 50)), lambda: _where(age=(50, None))), 2, PATIENT),
@@ -82,7 +82,7 @@ def control() -> Verdict:
     return attack(kind=BelievesDisjoint)
 
 
-def _charged(kind: Kind, plans: tuple[Callable[[], Plan[Any]], ...], unit: Unit) -> Fraction:
+def _charged(kind: Kind, plans: tuple[Callable[[], Plan[Any, Any]], ...], unit: Unit) -> Fraction:
     ledger = kind(MemoryStore())
     ledger.open_account("patients", Budget(epsilon=1))
     private = patients() if unit == PATIENT else Private("patients", _rows(False), unit=unit, schema=TABLE)
@@ -97,7 +97,7 @@ def _refused(kind: Kind) -> list[str]:
     ledger = kind(MemoryStore())
     ledger.open_account("patients", Budget(epsilon=1))
     asking, found = Curator(patients(), ledger), []
-    ways: dict[str, Callable[[], Plan[Any]]] = {
+    ways: dict[str, Callable[[], Plan[Any, Any]]] = {
         "a column that is not constant per unit": lambda: partition("age", (30.5, 64.25), count(EACH, PATIENT)),
         "a key that is given twice": lambda: partition("ward", ("north", "north"), count(EACH, PATIENT)),
         "no column of the data": lambda: partition("floor", WARDS, count(EACH, PATIENT)),

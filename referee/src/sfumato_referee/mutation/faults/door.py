@@ -7,7 +7,7 @@ from typing import Any
 
 import numpy as np
 
-from sfumato import curator, errors, private
+from sfumato import curator, errors, openings, private
 from sfumato.noise import Noise, SecureBits
 from sfumato.plan import Receipt, Run
 from sfumato.record import canonical, parse
@@ -84,12 +84,12 @@ def pickled() -> None:
 
 @FAULTS.fault("a query is tried on the rows before it is paid", by=attacks("O5"))
 def tried_on_rows() -> None:
-    swap(private.Private, "_connected", lambda one: lambda self, sources, unread=(): one(self, sources))
+    swap(openings.Tables, "connect", lambda one: lambda self, unread=(): one(self))
 
 
 @FAULTS.fault("any receipt opens the data", by=attacks("B4"))
 def any_receipt() -> None:
-    swap(private.Private, "_open", lambda _: lambda self, receipt, opens="rows": self._opened(self._sources, opens))
+    swap(private.Private, "_open", lambda _: lambda self, receipt, opens: opens._open(self._tables))
 
 
 @FAULTS.fault("seeded bits release", by=attacks("F5"))

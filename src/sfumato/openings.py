@@ -1,0 +1,160 @@
+"""What plans run on: the rows of a private table, or an engine that holds all tables; later edges, reports, models.
+
+An opening is all that the door knows of it: how it is opened, checked and looked at before anything is paid, made up
+for a rehearsal, and closed. A new one is a subclass and its one instance, in a file of its own; its plans name it:
+
+    class Edges(Opening[list[tuple[str, str]]]): ...
+    EDGES = Edges()
+
+    class Triangles(Plan[list[tuple[str, str]], float]):
+        opens = EDGES
+
+An audit reads made-up columns through `of`, and finds neighbours by the owners of the plan's unit.
+"""
+
+from __future__ import annotations
+
+from abc import ABC, abstractmethod
+from collections.abc import Collection, Iterable, Mapping
+from dataclasses import dataclass, field, replace
+from typing import Any, Generic, Protocol, TypeVar
+
+import numpy as np
+
+from .rows import Rows
+from .schema import Schema, Table, Words
+from .sources import Connection, Source, columns_of, compare_columns, connect, source
+from .units import Unit
+
+D = TypeVar("D")
+
+
+class Asking(Protocol):
+    """What an opening needs to know of a plan: public things."""
+
+    @property
+    def children(self) -> Iterable[Asking]: ...
+    @property
+    def lists(self) -> Collection[str]: ...
+    def bind(self, connection: Any) -> None: ...
+    def check(self, table: Table) -> None: ...
+    def check_schema(self, schema: Schema) -> None: ...
+
+
+@dataclass(frozen=True, eq=False, repr=False)
+class Tables:
+    """Where tables lie, behind a Private or made up: an opening reads them, and of data with blocks those alone that
+    are charged."""
+
+    schema: Schema
+    unit: Unit
+    sources: Mapping[str, Source]
+    block: str | None = None
+    blocks: tuple[str, ...] = ()
+    engine: Mapping[str, Any] = field(default_factory=dict)
+
+    def rows(self) -> Rows:
+        """The rows of the one private table."""
+        table = self.schema.table()
+        rows = Rows.read(table, columns_of(table, self.sources[table.name]), self.unit)
+        if self.block is None:
+            return rows
+        # A row whose block is NULL, or none that is known, is in no block: nobody is charged for it.
+        charged = np.array([str(block) in self.blocks for block in table.column(self.block).categories])
+        cells = rows[self.block]
+        return rows.keep(cells.valid & charged[cells.values])
+
+    def connect(self, unread: Collection[str] = ()) -> Connection:
+        """An engine's connection to all tables; of those that are unread it holds the columns, and no row."""
+        only = {} if self.block is None else {self.schema.table().name: (self.block, self.blocks)}
+        tables = {name: (self.schema.table(name), place) for name, place in self.sources.items()}
+        return connect(tables, only=only, unread=unread, **self.engine)
+
+    def made_up(self, rows: int, words: Words) -> Tables:
+        """Made-up rows in every private table, from the schema alone; public tables are as they are."""
+        private = {name: table for name, table in self.schema.tables.items() if table.private}
+        invented = {name: source(table.make_up(rows, words)) for name, table in private.items()}
+        return replace(self, sources={**self.sources, **invented})
+
+
+class Opening(ABC, Generic[D]):
+    """One kind of thing that plans run on.
+
+    does         what its plans do, in words for refusals: "read rows"
+    indivisible  why a partition cannot split it, and what to do; empty where it can: then it is rows
+    """
+
+    does: str
+    indivisible: str = "these plans are not split by partition: use a sequence."
+
+    @abstractmethod
+    def _open(self, tables: Tables) -> D:
+        """What a plan is handed. A Private calls it, with a receipt or with made-up tables; all else holds no data."""
+
+    def close(self, data: D) -> None:
+        """Let go of what was opened, after the plan ran or failed."""
+
+    def check(self, plan: Asking, schema: Schema) -> None:
+        """Refuse data of another schema than the plan reads. Compares public things only."""
+        plan.check(schema.table())
+
+    def compare(self, plan: Asking, tables: Tables) -> None:
+        """Refuse what would fail whatever the private rows are, before anything is paid. None of them is read."""
+        for name, table in tables.schema.tables.items():
+            compare_columns(table, tables.sources[name])
+
+    def make_up(self, tables: Tables, rows: int, words: Words) -> D:
+        """The same as `_open`, of made-up data: what a rehearsal runs on."""
+        return self._open(tables.made_up(rows, words))
+
+    def of(self, table: Table, raw: Mapping[str, Any], unit: Unit) -> D:
+        """The same of these raw columns, which are nobody's: what an audit runs on."""
+        schema = Schema({table.name: table})
+        return self._open(Tables(schema, unit, {table.name: source(dict(raw))}))
+
+
+class _OfRows(Opening[Rows]):
+    """The rows of the one private table, as numpy columns."""
+
+    does = "read rows"
+    indivisible = ""
+
+    def _open(self, tables: Tables) -> Rows:
+        return tables.rows()
+
+    def compare(self, plan: Asking, tables: Tables) -> None:
+        table = tables.schema.table()
+        compare_columns(table, tables.sources[table.name])
+
+    def of(self, table: Table, raw: Mapping[str, Any], unit: Unit) -> Rows:
+        return Rows.read(table, raw, unit)
+
+
+class _OfEngine(Opening[Connection]):
+    """A connection to an engine that holds all tables."""
+
+    does = "run in an engine"
+    indivisible = "a query is not split by partition: use GROUP BY, or WHERE and a sequence."
+
+    def _open(self, tables: Tables) -> Connection:
+        return tables.connect()
+
+    def close(self, data: Connection) -> None:
+        data.close()
+
+    def check(self, plan: Asking, schema: Schema) -> None:
+        for child in plan.children:
+            child.check_schema(schema)
+
+    def compare(self, plan: Asking, tables: Tables) -> None:
+        """The engine takes the statements. It holds no rows but of public tables that say which groups there are."""
+        public = {name for name in plan.lists if not tables.schema.table(name).private}
+        opened = tables.connect(unread=set(tables.sources) - public)
+        try:
+            plan.bind(opened)
+        finally:
+            opened.close()
+
+
+ROWS: Opening[Rows] = _OfRows()
+ENGINE: Opening[Connection] = _OfEngine()
