@@ -11,7 +11,7 @@ import numpy as np
 
 from . import checks, events, questions
 from .accounting.filters import Budget, Filter
-from .bounds import recode
+from .bounds import Bounded, count, mean, recode
 from .errors import ArgumentError, DataError, PlanError
 from .plan import Plan, Run
 from .questions import PRICE
@@ -25,6 +25,21 @@ def _one_unit(plans: tuple[Plan[Any, Any], ...]) -> Unit:
     if len({plan.unit for plan in plans}) != 1:
         raise ArgumentError("the plans protect different units: give all of them the same Unit.")
     return plans[0].unit
+
+
+def _count() -> Plan[Any, Any]:
+    """What samples are made of."""
+    return _noisy(count(Unit()))
+
+
+def _noisy(query: Bounded) -> Plan[Any, Any]:
+    from .mechanisms.laplace import Laplace  # only samples need a mechanism
+
+    return Laplace(query=query, epsilon=Fraction(1, 2))
+
+
+def _one_count(run: Run) -> float:
+    return float(run.release(_count()))
 
 
 @record("plan-sequence/1")
@@ -84,6 +99,10 @@ class Sequence(Plan[Any, dict[str, Any]]):
     def explain(self) -> list[str]:
         return [f"{name}: {line}" for name, plan in self.plans.items() for line in plan.explain()]
 
+    @classmethod
+    def sample(cls) -> Sequence:
+        return cls(plans={"rows": _count(), "age": _noisy(mean("age", 0, 120, Unit()))})
+
 
 @record("plan-repeat/1")
 @dataclass(frozen=True, kw_only=True)
@@ -127,6 +146,10 @@ class Repeat(Plan[Any, list[Any]]):
 
     def explain(self) -> list[str]:
         return [f"{self.times} times: {line}" for line in self.plan.explain()]
+
+    @classmethod
+    def sample(cls) -> Repeat:
+        return cls(plan=_count(), times=2)
 
 
 @record("plan-partition/1")
@@ -214,6 +237,10 @@ class Partition(Plan[Rows, dict[Any, Any]]):
         first = next(iter(self.plans.values()))
         return [f"split by {self.column} into {len(self.plans)} public parts"] + [f"each: {x}" for x in first.explain()]
 
+    @classmethod
+    def sample(cls) -> Partition:
+        return partition("ward", ("east", "north"), _count())
+
 
 @record("plan-reserve/1")
 @dataclass(frozen=True, kw_only=True)
@@ -273,6 +300,10 @@ class Reserve(Plan[Rows, Any]):
 
     def explain(self) -> list[str]:
         return [f"adaptive children inside a reserve of {self.budget}"]
+
+    @classmethod
+    def sample(cls) -> Reserve:
+        return reserve(_one_count, unit=Unit(), budget=Budget(epsilon=1))
 
 
 def sequence(**plans: Plan[Any, Any]) -> Sequence:

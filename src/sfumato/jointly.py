@@ -4,19 +4,21 @@ from __future__ import annotations
 
 import math
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from fractions import Fraction
 from typing import Any
 
-from . import checks
+from . import bounds, checks
 from .accounting import gdp
 from .bounds import Bounded
 from .checks import Exact
 from .combine import Sequence
 from .errors import ArgumentError
 from .mechanisms import Gaussian, Laplace
+from .questions import PRICE
 from .record import record
 from .schema import Named
+from .units import Unit
 
 _PARTS = 10**6  # a share is a whole number of these
 _SPEND = ("all", "least")
@@ -36,8 +38,8 @@ class Joint(Sequence):
     the worst could take from the best): epsilon_i is proportional to c_i/a_i, rho_i to (c_i/a_i)^2.
     """
 
-    accuracy: Mapping[str, Any]
-    alpha: Exact
+    accuracy: Mapping[str, Any] = field(metadata=PRICE)
+    alpha: Exact = field(metadata=PRICE)
 
     def __post_init__(self) -> None:
         super().__post_init__()
@@ -63,6 +65,11 @@ class Joint(Sequence):
             share = f"{100 * float(sizes[name] / total):.3g} % of the budget"
             lines.append(f"{name} gets {share}: ± {width:.4g} at {100 * float(1 - self.alpha):g} %{asked}")
         return [*lines, *super().explain()]
+
+    @classmethod
+    def sample(cls) -> Joint:
+        queries = {"rows": bounds.count(Unit()), "age": bounds.variance("age", 0, 120, Unit())}
+        return joint(queries, accuracy={"rows": 9, "age": 9}, rho=0.1)
 
 
 def joint(

@@ -160,6 +160,16 @@ class Plan(ABC, Generic[D, R]):
     family: ClassVar[str] = ""
     wraps: ClassVar[bool] = False
 
+    @classmethod
+    def sample(cls) -> Plan[Any, Any]:
+        """A small plan of this kind, which audits run a hundred thousand times. Every registered kind has its own."""
+        raise PlanError(f"{cls.__name__} has no sample: give it a classmethod `sample`, and audits find it")
+
+    @classmethod
+    def counting(cls, unit: Unit, noise: Fraction) -> Plan[Any, Any] | None:
+        """A count of all rows with so much noise, in sensitivities; None for a kind that is not asked for one so."""
+        return None
+
     @property
     @abstractmethod
     def unit(self) -> Unit:

@@ -10,11 +10,12 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from . import checks
+from . import bounds, checks
 from .bounds import CellCounts, Measured
 from .checks import Exact
 from .events import Event
 from .mechanisms.additive import Additive
+from .mechanisms.laplace import Laplace
 from .plan import Plan, Run
 from .record import record
 from .rows import Rows
@@ -141,6 +142,11 @@ class Tidy(Plan[Rows, NDArray[np.float64]]):
             f"tidy what came out, which is free: {'; '.join(steps) or 'nothing'}",
             "tidy numbers are biased; error bars are those of the untouched ones, which stay in the release",
         ]
+
+    @classmethod
+    def sample(cls) -> Tidy:
+        wards = bounds.histogram("ward", ("east", "north", "west"), Unit())
+        return cls(plan=Laplace(query=wards, epsilon=1), whole=True, total="kept")
 
 
 def onto_simplex(values: Floats, total: float) -> Floats:

@@ -366,7 +366,7 @@ def test_sql_on_several_tables() -> None:
 def test_a_training_loop_that_looks_at_its_batches(leak: str) -> None:
     torch = pytest.importorskip("torch")
     from sfumato import learn
-    from sfumato.audit.shipped import line
+    from sfumato.learn.samples import line
 
     def train(curator: Any) -> Any:
         model, shown = line(), []

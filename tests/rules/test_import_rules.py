@@ -50,7 +50,7 @@ MAY_IMPORT: dict[str, set[str]] = {
     "strategies": {"exact", "checks", "record", "questions", "errors"},
     "bounds": {"strategies", "units", "schema", "rows", "grid", "exact", "checks", "record", "questions", "errors"},
     "plan": _BELOW_PLAN | {"display", "process"},
-    "combine": _BELOW_PLAN | {"plan"},
+    "combine": _BELOW_PLAN | {"plan", "mechanisms"},
     "mechanisms": _BELOW_PLAN | {"plan", "release", "interactive", "display"},
     "tidy": _BELOW_PLAN | {"plan", "release", "interactive", "mechanisms"},
     "jointly": _BELOW_PLAN | {"plan", "combine", "release", "interactive", "mechanisms"},
@@ -82,7 +82,7 @@ MAY_IMPORT: dict[str, set[str]] = {
         "plan", "combine", "mechanisms", "tidy", "jointly", "interactive", "ledger", "report/accounts", "kinds",
         "release", "display", "_version",
     },
-    "kinds": _BELOW_PLAN | {"combine", "mechanisms", "tidy", "jointly", "query"},
+    "kinds": _BELOW_PLAN | {"plan", "combine", "mechanisms", "tidy", "jointly", "query"},
     "audit": ANYTHING,
     "example": {"noise", "checks", "errors"},
     "project": _LEDGER_DOOR | {

@@ -8,6 +8,7 @@ from __future__ import annotations
 import inspect
 import pkgutil
 from collections.abc import Callable, Iterator
+from fractions import Fraction
 from importlib import import_module
 from typing import Any
 
@@ -17,6 +18,7 @@ import sfumato
 from sfumato import (
     bounds,
     events,
+    kinds,
     learn,
     record,
     schema,
@@ -26,9 +28,11 @@ from sfumato.audit import shipped
 from sfumato.audit.conformance import check_plan
 from sfumato.audit.shipped import REPLACE, ROW, USER, WARDS
 from sfumato.bounds import Bounded
+from sfumato.errors import PlanError
 from sfumato.events import Event
 from sfumato.learn.live import Model
 from sfumato.learn.metrics import Judgements
+from sfumato.learn.samples import line
 from sfumato.plan import Plan
 
 
@@ -91,7 +95,7 @@ QUERIES: dict[type[Bounded], Bounded] = {
     ),
     Judgements: Judgements(
         unit=ROW,
-        model=Model(shipped.line()),
+        model=Model(line()),
         inputs=(learn.Features(("x",)),),
         target=learn.Target("on"),
         reads={"x": schema.real(-1, 1), "on": schema.flag()},
@@ -109,8 +113,8 @@ def _ours(parent: type[Any]) -> set[type[Any]]:
     """The registered, concrete classes of the package itself: tests and docs register their own."""
     for name in _all_modules():
         import_module(name)
-    kinds = record.kinds(parent).values()
-    return {cls for cls in kinds if cls.__module__.startswith("sfumato.") and not inspect.isabstract(cls)}
+    registered = record.kinds(parent).values()
+    return {cls for cls in registered if cls.__module__.startswith("sfumato.") and not inspect.isabstract(cls)}
 
 
 EXAMPLES: dict[type[Plan[Any, Any]], Callable[[], Plan[Any, Any]]] = {
@@ -137,6 +141,22 @@ def _concrete(parent: type[Any]) -> Iterator[type[Any]]:
 @pytest.mark.parametrize(("parent", "examples"), [(Plan, EXAMPLES), (Event, EVENTS), (Bounded, QUERIES)])
 def test_every_kind_has_an_example(parent: type[Any], examples: dict[type[Any], Any]) -> None:
     assert _ours(parent) == set(examples), "give the new kind an example in this file"
+
+
+def test_every_kind_of_plan_gives_a_sample_of_itself() -> None:
+    """A new one is found by itself: in a folder of the core, or by the line of its area in `kinds`."""
+    samples = {cls: type(cls.sample()) for cls in _ours(Plan)}
+    assert [cls.__name__ for cls, sampled in samples.items() if sampled is not cls] == []
+    assert {name: kind() for name, kind in kinds.plans().items()} == {cls.__name__: cls for cls in samples}
+
+
+def test_a_kind_without_a_sample_is_told_what_to_do() -> None:
+    class Without(Plan[Any, Any]):
+        pass
+
+    with pytest.raises(PlanError, match="Without has no sample: give it a classmethod"):
+        Without.sample()
+    assert Without.counting(ROW, Fraction(1)) is None
 
 
 @pytest.mark.parametrize("parent", [Plan, Event, Bounded])

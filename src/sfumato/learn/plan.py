@@ -257,6 +257,12 @@ class SGD(Plan[Rows, dict[str, Any]]):
             steps.append(f"release the running average of the weights (decay {float(self.average):g})")
         return steps
 
+    @classmethod
+    def sample(cls) -> SGD:
+        from .samples import one_step
+
+        return one_step()
+
 
 def made_up(
     inputs: tuple[Features, ...], target: Target, table: Table, count: int = _EXAMPLES

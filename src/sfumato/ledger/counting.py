@@ -3,16 +3,17 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterator
 from dataclasses import replace
 from datetime import timedelta
 from fractions import Fraction
+from functools import partial
 from typing import Any
 
 from .. import kinds, record
 from ..accounting import balance
 from ..accounting.filters import Filter, Holds, Member, backed
-from ..errors import ArgumentError, BudgetError
+from ..errors import ArgumentError, BudgetError, UnsupportedEventError
 from ..events import Event
 from ..plan import Plan
 from ..units import Unit
@@ -94,20 +95,25 @@ def _sum(start: Fraction, step: Fraction, steps: int) -> Fraction:
 
 
 def narrowest_counts(unit: Unit, within: float, alpha: float) -> Iterator[tuple[str, Plan[Any, Any]]]:
-    """Counts whose error stays within that with confidence 1 - alpha, each with as much noise as that allows.
-
-    Mechanisms are found by the names they are registered under: the ledger imports none.
-    """
+    """Counts whose error stays within that with confidence 1 - alpha, each with as much noise as that allows: by every
+    registered mechanism that is asked for a count by its noise. Those with an epsilon of their own come first."""
     kinds.load()
-    known: Mapping[str, Any] = record.kinds(object)
-    query = known["count/1"](unit=unit)
-    laplace = _noisiest(lambda noise: known["plan-laplace/1"](query=query, epsilon=1 / noise), within, alpha)
-    gaussian = _noisiest(lambda noise: known["plan-gaussian/1"](query=query, multiplier=noise), within, alpha)
-    yield from (("Laplace", laplace),) if laplace is not None else ()
-    yield from (("Gaussian", gaussian),) if gaussian is not None else ()
+    counts = []
+    for cls in record.kinds(Plan).values():  # type: ignore[type-abstract]
+        plan = _noisiest(partial(cls.counting, unit), within, alpha)
+        if type(plan) is cls:  # and not what it only inherits
+            counts.append((cls.__name__, plan))
+    return iter(sorted(counts, key=lambda named: (not _has_epsilon(named[1]), named[0])))
 
 
-def _noisiest(make: Callable[[Fraction], Any], within: float, alpha: float) -> Plan[Any, Any] | None:
+def _has_epsilon(plan: Plan[Any, Any]) -> bool:
+    try:
+        return plan.price() > 0
+    except UnsupportedEventError:
+        return False
+
+
+def _noisiest(make: Callable[[Fraction], Plan[Any, Any] | None], within: float, alpha: float) -> Plan[Any, Any] | None:
     """By halving on the noise, to a thousandth; the last one that is narrow enough."""
     low, high, best = math.log(1e-4), math.log(1e9), None
     while high - low > 1e-4:
@@ -115,6 +121,8 @@ def _noisiest(make: Callable[[Fraction], Any], within: float, alpha: float) -> P
         plan, wide = None, False
         try:
             plan = make(Fraction(f"{math.exp(middle):.6e}"))
+            if plan is None:
+                return None
             wide = (plan.expected_error(alpha) or math.inf) > within
         except ArgumentError:
             wide = middle > 0  # no plan at the ends of the range: too much noise, or too little

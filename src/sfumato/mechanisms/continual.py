@@ -12,7 +12,7 @@ from typing import Any, ClassVar
 import numpy as np
 from numpy.typing import NDArray
 
-from .. import checks, events, grid
+from .. import bounds, checks, events, grid
 from ..bounds import Bounded, Increments, Running, Tally
 from ..checks import Exact
 from ..errors import PlanError
@@ -182,6 +182,11 @@ class ContinualCount(Interactive):
             f"add {type(noisy.law).__name__} noise of standard deviation {noisy.std:.6g} to each, once",
             "tell the running total after each step, from the measurements made so far",
         ]
+
+    @classmethod
+    def sample(cls) -> ContinualCount:
+        days = bounds.increments("day", 7, Unit("user:id"), per_unit=2, separation=3)
+        return cls(query=days, strategy="banded", epsilon=1, delta=1e-6)
 
 
 class _Counting(Conversation):

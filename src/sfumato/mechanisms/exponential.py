@@ -5,9 +5,10 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import ClassVar
 
-from .. import events
+from .. import bounds, events
 from ..noise.race import Kind
 from ..record import record
+from ..units import Unit
 from .selection import Selection
 
 
@@ -32,3 +33,7 @@ class Exponential(Selection):
     @property
     def event(self) -> events.Exponential:
         return events.Exponential(epsilon=self.epsilon, relation=self.unit.change)
+
+    @classmethod
+    def sample(cls) -> Exponential:
+        return cls(query=bounds.votes("ward", ("east", "north", "west"), Unit()), epsilon=1)

@@ -6,13 +6,14 @@ from dataclasses import dataclass, field
 from fractions import Fraction
 from functools import cached_property
 
-from .. import checks, events, exact
+from .. import bounds, checks, events, exact
 from ..accounting import gdp
 from ..checks import Exact
 from ..errors import ArgumentError
 from ..laws import RoundedGaussian
 from ..questions import PRICE
 from ..record import record
+from ..units import Unit
 from .additive import Additive
 
 
@@ -71,3 +72,13 @@ class Gaussian(Additive):
 
     def _law_in_steps(self, exponent: int) -> RoundedGaussian:
         return RoundedGaussian(exact.sqrt_above(self.query.in_steps(exponent).l2_squared * self._noise_multiplier**2))
+
+    @classmethod
+    def sample(cls) -> Gaussian:
+        return cls(
+            query=bounds.histogram("ward", ("east", "north", "west"), Unit(change="replace")), epsilon=1, delta=1e-6
+        )
+
+    @classmethod
+    def counting(cls, unit: Unit, noise: Fraction) -> Gaussian:
+        return Gaussian(query=bounds.count(unit), multiplier=noise)

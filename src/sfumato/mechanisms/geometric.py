@@ -7,11 +7,12 @@ from dataclasses import dataclass, field
 from fractions import Fraction
 from functools import cached_property
 
-from .. import checks, events, exact
+from .. import bounds, checks, events, exact
 from ..checks import Exact
 from ..laws import SCALES, DiscreteLaplace
 from ..questions import PRICE
 from ..record import record
+from ..units import Unit
 from .additive import Additive
 
 
@@ -67,3 +68,7 @@ class Geometric(Additive):
     def width(self, alpha: float) -> float:
         """As in Additive, without half a step: nothing was rounded."""
         return float(self.law.half_width(alpha / self.query.combined))
+
+    @classmethod
+    def sample(cls) -> Geometric:
+        return cls(query=bounds.histogram("ward", ("east", "north", "west"), Unit("user:id"), per_unit=2), epsilon=1)

@@ -5,11 +5,12 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 from fractions import Fraction
 
-from .. import checks, events, exact
+from .. import bounds, checks, events, exact
 from ..checks import Exact
 from ..laws import RoundedLaplace
 from ..questions import PRICE
 from ..record import record
+from ..units import Unit
 from .additive import Additive
 
 
@@ -44,3 +45,11 @@ class Laplace(Additive):
 
     def _law_in_steps(self, exponent: int) -> RoundedLaplace:
         return RoundedLaplace(exact.float_above(self.query.in_steps(exponent).l1 / self.epsilon))
+
+    @classmethod
+    def sample(cls) -> Laplace:
+        return cls(query=bounds.clipped_sum("age", 0, 120, Unit("user:id"), per_unit=2), epsilon=1)
+
+    @classmethod
+    def counting(cls, unit: Unit, noise: Fraction) -> Laplace:
+        return Laplace(query=bounds.count(unit), epsilon=1 / noise)

@@ -10,7 +10,7 @@ from typing import Any
 
 import numpy as np
 
-from .. import checks, events, exact, grid
+from .. import bounds, checks, events, exact, grid
 from ..bounds import Bounded
 from ..bounds.measured import cell_moves
 from ..checks import Exact
@@ -202,6 +202,11 @@ class PrivateMultiplicativeWeights(Interactive):
             f"then measure, with Laplace noise of scale {math.ldexp(self.law.scale, self.exponent):.4g}, and let the "
             f"histogram learn (epsilon {float(self._part):.4g} each)",
         ]
+
+    @classmethod
+    def sample(cls) -> PrivateMultiplicativeWeights:
+        wards, questions = bounds.histogram("ward", ("east", "north", "west"), Unit()), ((1, 0, 0.5), (1, 1, 0))
+        return cls(query=wards, epsilon=2, updates=1, threshold=3, passes=2, questions=questions)
 
 
 class _Learning(Watch):

@@ -10,7 +10,7 @@ from typing import Any
 
 import numpy as np
 
-from .. import checks, events, exact, grid
+from .. import bounds, checks, events, exact, grid, strategies
 from ..bounds import Bounded
 from ..checks import Exact
 from ..errors import ArgumentError
@@ -223,6 +223,11 @@ class MWEM(Plan[Rows, dict[str, Any]]):
             f"({each}), measure it with {noise} ({each}), and let the histogram learn it",
             "answer everything from the histogram: errors are not only noise, so there are no error bars",
         ]
+
+    @classmethod
+    def sample(cls) -> MWEM:
+        wards = bounds.histogram("ward", ("east", "north", "west"), Unit())
+        return cls(query=wards, workload=strategies.Prefixes(cells=3), rounds=1, epsilon=2, passes=2)
 
 
 def _sqrt_below(x: Fraction) -> Fraction:

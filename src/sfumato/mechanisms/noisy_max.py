@@ -9,7 +9,7 @@ from typing import Any, Literal, overload
 
 import numpy as np
 
-from .. import checks, events, exact, grid
+from .. import bounds, checks, events, exact, grid
 from ..bounds import Bounded
 from ..checks import Exact
 from ..errors import ArgumentError
@@ -114,6 +114,10 @@ class NoisyMaxWithValue(Plan[Rows, dict[str, Any]]):
             f"measure the winner's score afresh, with Laplace noise of standard deviation "
             f"{self.law.std * 2.0**self._exponent:.6g}",
         ]
+
+    @classmethod
+    def sample(cls) -> NoisyMaxWithValue:
+        return cls(query=bounds.votes("ward", ("east", "north", "west"), Unit(change="replace")), epsilon=1)
 
 
 @overload

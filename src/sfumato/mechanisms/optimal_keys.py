@@ -17,6 +17,7 @@ from ..laws import Integers
 from ..plan import Run
 from ..record import record
 from ..rows import Rows
+from ..units import Unit
 from .keys import Keys, Label, Selected, tally
 
 _WORD = 62  # bits of a first draw
@@ -161,3 +162,7 @@ class OptimalKeys(Keys):
             f"each key has epsilon = {epsilon:.4g} and delta = {delta:.3g}",
             "name the kept keys in sorted order, nothing else",
         ]
+
+    @classmethod
+    def sample(cls) -> OptimalKeys:
+        return cls(column="query", protects=Unit("user:id"), epsilon=1, delta=0.02, per_unit=2)

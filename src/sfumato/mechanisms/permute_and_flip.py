@@ -5,9 +5,10 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import ClassVar
 
-from .. import events
+from .. import bounds, events
 from ..noise.race import Kind
 from ..record import record
+from ..units import Unit
 from .selection import Selection
 
 
@@ -33,3 +34,7 @@ class PermuteAndFlip(Selection):
     @property
     def event(self) -> events.PermuteAndFlip:
         return events.PermuteAndFlip(epsilon=self.epsilon, relation=self.unit.change)
+
+    @classmethod
+    def sample(cls) -> PermuteAndFlip:
+        return cls(query=bounds.votes("ward", ("east", "north", "west"), Unit(change="replace")), epsilon=1)

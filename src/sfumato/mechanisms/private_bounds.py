@@ -102,6 +102,12 @@ class PrivateBounds(Laplace):
             f"probability {float(self.failure):.3g} at most",
         ]
 
+    @classmethod
+    def sample(cls) -> PrivateBounds:
+        return cls(
+            query=Powers(column="age", lowest=0, highest=7, unit=Unit(change="replace")), epsilon=1, failure=0.01
+        )
+
 
 def private_bounds(
     column: str,

@@ -75,3 +75,7 @@ class ContributionLimit(Plan[Rows, int]):
             f"draw a limit by the exponential mechanism: a share of {float(self.q):g} of units stays within it, but "
             f"for {self.rank_error(0.05):.4g} units at 95 %",
         ]
+
+    @classmethod
+    def sample(cls) -> ContributionLimit:
+        return cls(most=6, q=0.9, epsilon=1, protects=Unit("user:id"))

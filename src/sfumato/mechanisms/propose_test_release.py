@@ -13,6 +13,7 @@ from ..plan import Run
 from ..questions import PRICE, REACH
 from ..record import record
 from ..rows import Rows
+from ..units import Unit
 from .local_sensitivity import distance
 from .unit_median import UnitMedian
 
@@ -126,3 +127,7 @@ class ProposeTestRelease(UnitMedian[int | None]):
             f"above {self.threshold}: the median with Laplace noise of scale "
             f"{self.law.scale * 2.0**self.exponent:.6g}, clamped to the bounds; otherwise no answer",
         ]
+
+    @classmethod
+    def sample(cls) -> ProposeTestRelease:
+        return cls(column="age", lower=0, upper=120, bound=10, epsilon=1, delta=1e-3, protects=Unit(change="replace"))

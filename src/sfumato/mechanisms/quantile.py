@@ -198,6 +198,10 @@ class Quantile(Plan[Rows, NDArray[np.float64]]):
     def _spreads(self) -> list[Fraction]:
         return [ranking.span(q, self.unit.change) * self.per_unit * self.unit.group for q in self.ranks]
 
+    @classmethod
+    def sample(cls) -> Quantile:
+        return cls(column="age", lower=0, upper=120, q=(0.5, 0.9), epsilon=1, protects=Unit("user:id"), per_unit=2)
+
 
 def median(column: str, lower: Any, upper: Any, unit: Unit, *, epsilon: Any, **more: Any) -> Quantile:
     """The value with half of the rows on either side."""

@@ -213,6 +213,10 @@ class QuantileTree(Plan[Rows, Floats]):
             f"{self.rank_error(0.05):.4g} rows at 95 %, all at once",
         ]
 
+    @classmethod
+    def sample(cls) -> QuantileTree:
+        return cls(column="age", lower=0, upper=120, epsilon=1, leaves=4, protects=Unit(change="replace"))
+
 
 def _ranks(q: Any) -> tuple[Fraction, ...]:
     allowed = f"a list of 1 to {_MOST_RANKS} different numbers above 0 and below 1"

@@ -113,3 +113,7 @@ class RandomizedResponse(Plan[Rows, Integers]):
             "otherwise another",
             "estimate the true counts from the reports",
         ]
+
+    @classmethod
+    def sample(cls) -> RandomizedResponse:
+        return cls(column="ward", categories=("east", "north", "west"), epsilon=1, protects=Unit(change="replace"))

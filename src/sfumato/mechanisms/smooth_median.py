@@ -13,6 +13,7 @@ from ..plan import Run
 from ..questions import PRICE
 from ..record import record
 from ..rows import Rows
+from ..units import Unit
 from .local_sensitivity import Smooth, smooth
 from .unit_median import UnitMedian
 
@@ -87,6 +88,10 @@ class SmoothMedian(UnitMedian[int]):
             f"add {float(self.scale):.6g} S times noise with tail (1 + z)^-{self.shape - 1}; clamp to the bounds",
             "no error bar: S is a property of the data",
         ]
+
+    @classmethod
+    def sample(cls) -> SmoothMedian:
+        return cls(column="age", lower=0, upper=120, epsilon=1, protects=Unit(change="replace"))
 
 
 def _inverse_expm1(x: Fraction) -> Enclosure:

@@ -10,7 +10,7 @@ from typing import Any
 
 import numpy as np
 
-from .. import checks, events, exact, grid
+from .. import bounds, checks, events, exact, grid
 from ..bounds import Bounded
 from ..bounds.base import Counting
 from ..checks import Exact
@@ -201,6 +201,12 @@ class SparseVector(Interactive):
                 f"give those a number each, with new noise of scale {float(self._answer_scale):.4g} sensitivities"
             )
         return steps
+
+    @classmethod
+    def sample(cls) -> SparseVector:
+        rows = Unit()
+        questions = ((bounds.histogram("ward", ("east", "north", "west"), rows), 1), bounds.count(rows))
+        return cls(epsilon=1, protects=rows, threshold=2, questions=questions)
 
 
 class _Watch(Watch):

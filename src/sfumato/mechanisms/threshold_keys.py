@@ -17,6 +17,7 @@ from ..plan import Run
 from ..questions import PRICE
 from ..record import record
 from ..rows import Rows
+from ..units import Unit
 from .keys import Cases, Keys, Label, Selected, blocks, least_threshold, tally
 
 Kind = Literal["laplace", "gaussian"]
@@ -142,3 +143,7 @@ class ThresholdKeys(Keys):
             f"{float(self.key_delta):.3g}",
             "name the kept keys in sorted order, each with its noisy count",
         ]
+
+    @classmethod
+    def sample(cls) -> ThresholdKeys:
+        return cls(column="query", protects=Unit(change="replace"), epsilon=1, delta=0.05)

@@ -11,7 +11,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from .. import checks, events, exact, grid
+from .. import bounds, checks, events, exact, grid
 from ..bounds import Bounded
 from ..checks import Exact
 from ..errors import ArgumentError, PlanError
@@ -174,6 +174,12 @@ class Thresholdout(Interactive):
             f"answer with the training value where they agree; otherwise, at most {self.count} times, with the "
             f"holdout's value and noise of scale {self.scale:.4g}",
         ]
+
+    @classmethod
+    def sample(cls) -> Thresholdout:
+        unit = Unit(change="replace")
+        old = bounds.share(bounds.count_where(unit, {"age": (65, None)}), 40)
+        return cls(threshold=0.1, sensitivity=0.025, count=1, epsilon=1, protects=unit, questions=((old, 0.8),))
 
 
 @dataclass(frozen=True)

@@ -8,11 +8,12 @@ from fractions import Fraction
 from functools import cached_property
 from typing import Any
 
-from .. import checks, events
+from .. import bounds, checks, events
 from ..plan import Run
 from ..questions import PRICE
 from ..record import record
 from ..rows import Rows
+from ..units import Unit
 from .selection import Scored
 
 
@@ -78,3 +79,7 @@ class TopK(Scored[list[int]]):
             f"add gumbel noise to each score, once, and name the first {self.k} in order, nothing else: as {self.k} "
             f"exponential mechanism(s) of epsilon {float(self.epsilon / self.k):.4g}",
         ]
+
+    @classmethod
+    def sample(cls) -> TopK:
+        return cls(query=bounds.votes("ward", ("east", "north", "west"), Unit("user:id")), epsilon=1, k=2)

@@ -12,7 +12,7 @@ from typing import Any, ClassVar
 import numpy as np
 from numpy.typing import NDArray
 
-from .. import checks, events, exact, grid
+from .. import bounds, checks, events, exact, grid
 from ..bounds import Bounded
 from ..checks import Exact
 from ..errors import ArgumentError
@@ -191,6 +191,10 @@ class LInfinityNoise(VectorNoise):
         reach, often = (vectors.sup_norm_reach(self.scale, self._count, a) for a in (alpha, alpha / 2))
         return np.minimum(l1 * reach, l2 * often * math.sqrt(2 * math.log(4 / alpha)))
 
+    @classmethod
+    def sample(cls) -> LInfinityNoise:
+        return cls(query=bounds.histogram("ward", ("east", "north", "west"), Unit(change="replace")), epsilon=1)
+
 
 @record("plan-l2-noise/1")
 @dataclass(frozen=True, kw_only=True)
@@ -231,3 +235,7 @@ class L2Noise(VectorNoise):
     def _mixed_width(self, l1: Floats, l2: Floats, alpha: float) -> Floats:
         """The law looks the same from every side: b.x is |b|_2 times one coordinate; rounding moves it by |b|_1/2."""
         return l2 * vectors.euclidean_width(self.scale, self._count, alpha) + 0.5 * l1
+
+    @classmethod
+    def sample(cls) -> L2Noise:
+        return cls(query=bounds.mean("age", 0, 120, Unit("user:id"), per_unit=2), epsilon=1)

@@ -19,6 +19,7 @@ from ..questions import PRICE
 from ..record import record
 from ..rows import Rows
 from ..schema import COMMON_KEYS
+from ..units import Unit
 from .keys import Keys, Label, Selected, blocks, least_threshold
 
 _FINE = 20  # the weight of a unit's only key is 2^20 steps
@@ -161,6 +162,10 @@ class WeightedKeys(Keys):
         if self.count_epsilon is None:
             return [*steps, "name the kept keys in sorted order, nothing else"]
         return [*steps, f"count their units with Laplace noise, for epsilon = {float(self.count_epsilon):.6g} more"]
+
+    @classmethod
+    def sample(cls) -> WeightedKeys:
+        return cls(column="query", protects=Unit("user:id"), epsilon=1, delta=0.1, per_unit=3, count_epsilon=0.5)
 
 
 def weight(keys: int) -> int:

@@ -18,7 +18,7 @@ from ..owners import other_names
 from ..plan import Plan, Run, rehearsed_above
 from ..questions import COARSE, PRICE
 from ..record import SHOWN, record
-from ..schema import COMMON_KEYS, Column, Named, Schema, Table
+from ..schema import COMMON_KEYS, Column, Named, Schema, Table, category, key, real
 from ..sources import Connection
 from ..units import Unit
 from . import explain, finish, ranks, running
@@ -292,6 +292,15 @@ class Sql(Plan[Connection, dict[str, Any]]):
 
     def explain(self) -> list[str]:
         return explain.steps(self)
+
+    @classmethod
+    def sample(cls) -> Sql:
+        from .ask import sql
+
+        columns = {"id": key(), "ward": category(("east", "north", "west")), "days": real(0, 9)}
+        tables = Schema({"visits": Table(columns, unit="id")})
+        text = "SELECT ward, COUNT(*) AS n, SUM(days) AS total FROM visits GROUP BY ward"
+        return sql(text, tables, unit=Unit("user:id"), epsilon=1, delta=1e-6, limits=Limits(rows=2))
 
 
 def _bounds(given: Any) -> Named[str, tuple[Fraction, Fraction]]:

@@ -129,7 +129,7 @@ def dashboard(curator: Any) -> Any:
 
 def training(curator: Any) -> Any:
     """A model, trained by one release."""
-    from sfumato.audit.shipped import line
+    from sfumato.learn.samples import line
 
     return dict(curator.release(_sgd(curator.private, line())).value.state)
 
@@ -138,7 +138,7 @@ def training_loop(curator: Any) -> Any:
     """The same in a loop of the user's own, with an optimiser of their own."""
     import torch
 
-    from sfumato.audit.shipped import line
+    from sfumato.learn.samples import line
 
     model = line()
     optimiser = torch.optim.Adam(model.parameters(), lr=0.1)
