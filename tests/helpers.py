@@ -6,7 +6,7 @@ import traceback
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass
 from fractions import Fraction
-from typing import Any, ClassVar
+from typing import Any, ClassVar, TypeVar
 
 from hypothesis import settings
 
@@ -22,6 +22,8 @@ from sfumato.plan import Plan, Receipt, Run
 from sfumato.record import record
 from sfumato.rows import Rows
 from sfumato.schema import category, key, real
+
+T = TypeVar("T")
 
 SECRET = "SECRET-4711"
 
@@ -98,6 +100,22 @@ class SpyLedger(MemoryLedger):
     def __init__(self, accounts: Mapping[str, Budget], log: list[str] | None = None) -> None:
         super().__init__(accounts)
         self.log: list[str] = [] if log is None else log
+
+    def snapshot(self, ask: Callable[[], T]) -> T:
+        return super().snapshot(self._begun_anew(ask))
+
+    def transaction(self, act: Callable[[], T]) -> T:
+        return super().transaction(self._begun_anew(act))
+
+    def _begun_anew(self, act: Callable[[], T]) -> Callable[[], T]:
+        """What was undone is not written down."""
+        length = len(self.log)
+
+        def begun() -> T:
+            del self.log[length:]
+            return act()
+
+        return begun
 
     def answer(self, *args: Any, **more: Any) -> Any:
         self.log.append("answer")

@@ -8,7 +8,7 @@
          any rows is refused
       2  the ledger charges every account on the path, or refuses; a part of a list that was prepaid is charged nothing,
          and is taken from the list in the same step (under the key, if one is given: so it is never taken twice)
-      3  the ledger marks the receipt opened; a receipt opens once
+      3  the ledger marks the receipt opened; a receipt opens once. 2 and 3 are durable together, before 4
       4  the data is opened
       5  the plan runs; noise only from run.noise
       6  the result is made a value and stored with the receipt
@@ -30,7 +30,7 @@ import warnings
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager, suppress
 from fractions import Fraction
-from typing import Any
+from typing import Any, NamedTuple
 
 from . import checks, record
 from .accounting.filters import Filter
@@ -60,6 +60,20 @@ def _ran(plan: Plan[Any, Any], data: Any, run: Run) -> bytes:
         plan.opens.close(data)
 
 
+class _Before(NamedTuple):
+    """A plan in the form that the ledger knows, what was paid and answered, and whether it pays step by step."""
+
+    plan: Plan[Any, Any]
+    receipt: Receipt | None
+    answer: bytes | None
+    by_steps: bool
+
+    @property
+    def release(self) -> Release | None:
+        """The stored one."""
+        return None if self.answer is None else Release(self.plan, record.parse(self.answer), self.receipt)
+
+
 class Curator:
     """Runs plans on private data, and only with a receipt from the ledger.
 
@@ -84,15 +98,18 @@ class Curator:
     def quote(self, plan: Plan[Any, Any]) -> Quote:
         """Price and expected error, from the plan's own fields. Touches no data and costs nothing."""
         self._check(plan)
-        plan = self.form_of(plan)
+        quote = self.ledger.snapshot(lambda: self._quoted(self.form_of(plan)))
+        if quote.due is not _ANSWERED:
+            self.private.compare(quote.plan, quoting=True)
+        return quote
+
+    def _quoted(self, plan: Plan[Any, Any]) -> Quote:
         data = self.private.address
         path = self.ledger.path(self.accounts, plan, data=data)
         due = self._due(plan)
-        if due is not _ANSWERED:
-            self.private.compare(plan, quoting=True)
         affordable = due is _ANSWERED or self.ledger.quote(self.accounts, plan, data=data)
-        asked = plan if due is None else None
-        left = tuple(f"{name}: {self.ledger.left(name, asked)}" for name in path)
+        unpaid = plan if due is None else None
+        left = tuple(f"{name}: {self.ledger.left(name, unpaid)}" for name in path)
         return Quote(plan, affordable, left, {name: self._used(name, plan, due) for name in path}, due)
 
     def _due(self, plan: Plan[Any, Any]) -> str | None:
@@ -149,18 +166,15 @@ class Curator:
         if plan.supervised is not None:
             raise PlanError("a plan without a body runs in your own loop: use curator.supervise(plan)")
         _has_questions(plan)
-        plan = self.form_of(plan, key)
-        data = self.private.address
-        before, answered = self._before(plan, key)
-        if answered is not None:
-            return answered
+        before = self._before(plan, key)
+        if before.release is not None:
+            return before.release
+        plan = before.plan
         self.private.compare(plan)
-        if plan.steps is not None and self._by_steps(plan, before):
+        if before.by_steps:
             return self._stepwise(plan, note, key)
-        grade, owners = self._grade(plan), self.private.owners
-        receipt = self.ledger.spend(self.accounts, plan, data=data, grade=grade, note=note, key=key, owners=owners)
+        receipt = self.ledger.transaction(lambda: self._paid_and_opened(plan, note, key))
         try:
-            self.ledger.open(receipt)
             run = Run(Noise(self._bits), steps=plan.steps)
             answer = guarded(lambda: _ran(plan, self.private._open(receipt, plan.opens), run))
         except (ReceiptError, LedgerError, BudgetError):
@@ -172,19 +186,27 @@ class Curator:
         self.ledger.settle(receipt, "answered", answer)
         return Release(plan, record.parse(answer), receipt)
 
-    def _before(self, plan: Plan[Any, Any], key: str | None) -> tuple[Receipt | None, Release | None]:
-        """What was paid under this key, and the stored release of the plan."""
-        data = self.private.address
-        paid = None if key is None else self.ledger.paid(key, self.accounts, plan, data=data)
-        stored = paid or self.ledger.answer(self.accounts, plan.hash, data)
-        answered = None if stored is None or stored[1] is None else Release(plan, record.parse(stored[1]), stored[0])
-        return None if paid is None else paid[0], answered
+    def _before(self, plan: Plan[Any, Any], key: str | None) -> _Before:
+        """What the ledger knows of a plan before it is paid for, of one state of it."""
+        return self.ledger.snapshot(lambda: self._known_before(plan, key))
 
-    def _by_steps(self, plan: Plan[Any, Any], before: Receipt | None) -> bool:
-        """Does it pay step by step? Not where it was paid whole: as a part of a list, or under this key."""
-        if before is not None:
-            return before.by_steps
-        return self.ledger.prepaid(self.accounts, plan, data=self.private.address) is None
+    def _known_before(self, plan: Plan[Any, Any], key: str | None) -> _Before:
+        plan, data = self.form_of(plan, key), self.private.address
+        paid = None if key is None else self.ledger.paid(key, self.accounts, plan, data=data)
+        receipt, answer = paid or self.ledger.answer(self.accounts, plan.hash, data) or (None, None)
+        by_steps = plan.steps is not None and answer is None
+        if by_steps and paid is not None:
+            by_steps = paid[0].by_steps
+        elif by_steps:  # as a part of a list it was paid whole
+            by_steps = self.ledger.prepaid(self.accounts, plan, data=data) is None
+        return _Before(plan, receipt, answer, by_steps)
+
+    def _paid_and_opened(self, plan: Plan[Any, Any], note: str, key: str | None) -> Receipt:
+        """In this order, and durable as one step before data is touched."""
+        data, grade, owners = self.private.address, self._grade(plan), self.private.owners
+        receipt = self.ledger.spend(self.accounts, plan, data=data, grade=grade, note=note, key=key, owners=owners)
+        self.ledger.open(receipt)
+        return receipt
 
     def _stepwise(self, plan: Plan[Any, Any], note: str, key: str | None) -> Release:
         """Hold all steps, draw each before it runs, free the rest; or go on where an earlier process ended."""

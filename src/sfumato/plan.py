@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import threading
 from abc import ABC, abstractmethod
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, fields, replace
 from fractions import Fraction
 from typing import Any, ClassVar, Generic, NamedTuple, Protocol, TypeVar
@@ -29,6 +29,7 @@ from .units import Unit
 
 D = TypeVar("D")
 R = TypeVar("R")
+T = TypeVar("T")
 _ALPHA = 0.05  # of the error bars that are shown
 REHEARSED, MOST_REHEARSED = 300, 100_000
 """Made-up rows: of most plans, and where a threshold asks for more."""
@@ -466,6 +467,13 @@ class Gauge(NamedTuple):
 
 class Ledger(Protocol):
     """Where budgets live. Every method is one durable step; a refusal changes nothing."""
+
+    def snapshot(self, ask: Callable[[], T]) -> T:
+        """What is asked within is answered from one state of the ledger, read in one transaction. `ask` is begun again
+        where something has to be priced first."""
+
+    def transaction(self, act: Callable[[], T]) -> T:
+        """What is done within becomes durable as one step, or not at all; `act` is begun again in the same way."""
 
     def path(self, accounts: tuple[str, ...], plan: Plan[Any, Any], *, data: str) -> tuple[str, ...]:
         """Every account that the plan would be charged to: those named, all above them, and the data's own."""

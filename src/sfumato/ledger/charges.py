@@ -36,7 +36,7 @@ class Charges:
     def path(self, accounts: Names, plan: Plan[Any, Any], *, data: str) -> Names:
         """Every account that the plan would be charged to: those named, all above them, and the data's own."""
         checks.instance(plan, Plan, "plan", "a plan, such as sf.mechanisms.Laplace(...)")
-        with self._desk.store.reading() as book:
+        with self._desk.reading() as book:
             return tuple(payers(book, accounts, short(data, "data"), plan.unit))
 
     def asked(self, book: Book, request: Request) -> tuple[dict[str, Account], Policy | None, tuple[int, ...]]:

@@ -34,7 +34,7 @@ class DataSets:
         accounts = checks.texts(accounts, "accounts")
         if not isinstance(same_as, str) or same_as:
             checks.label(same_as, "same_as")
-        with self._desk.store.writing() as book:
+        with self._desk.writing() as book:
             policy = self._desk.policy(book, "register")
             other = data_set(book, same_as) if same_as else DataSet(name=data)
             known = known_data(book, data)
@@ -87,7 +87,7 @@ class DataSets:
         for table, column in owners.items():
             checks.label(table, "owners")
             checks.label(column, "owners")
-        with self._desk.store.writing() as book:
+        with self._desk.writing() as book:
             policy = self._desk.policy(book, "register")
             data_set(book, data)
             now = {**(book.fact("owners", data) or {}), **in_tables(unit, owners)}
@@ -109,7 +109,7 @@ class DataSets:
         checks.instance(account, str, "account", "the name of an account of the data set, or leave it out")
         checks.instance(budget, Budget, "budget", "a Budget: a block has a limit of its own")
         name = str(address.Address(data, "", (block,))).replace("@", "")
-        with self._desk.store.writing() as book:
+        with self._desk.writing() as book:
             policy = self._desk.policy(book, "register")
             known = data_set(book, data)
             parent = account or known.accounts[0]

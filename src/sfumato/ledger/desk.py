@@ -3,23 +3,38 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Mapping
+import threading
+from collections.abc import Callable, Iterator, Mapping
+from contextlib import contextmanager
+from dataclasses import dataclass, field
 from datetime import UTC, datetime
-from typing import Any
+from typing import Any, TypeVar
 
 from .. import checks, record
 from .._version import PRICES, VERSION
-from ..errors import PolicyError
+from ..errors import LedgerError, PolicyError
 from .policy.alerts import Alert
 from .policy.alerts import tell as send
 from .policy.approvals import Act, Approvals, latest, ledger_time
 from .policy.policy import Policy
+from .pricing import priced_before
 from .proof.birth import begin, entry_bytes
 from .stores.base import Book, Store
+
+T = TypeVar("T")
 
 LIBRARY = f"sfumato {VERSION}, prices {PRICES}"  # what priced an entry's events
 _LONGEST = 4000  # characters of a free text
 _STRANGE = re.compile("[\0\ud800-\udfff]")
+
+
+@dataclass
+class _Joint:
+    """A transaction that several calls of one thread share, and the alerts that are told after it."""
+
+    book: Book
+    writes: bool
+    alerts: list[tuple[Policy | None, tuple[Alert, ...]]] = field(default_factory=list)
 
 
 class Desk:
@@ -39,6 +54,59 @@ class Desk:
             raise checks.refuse("principal", principal, "the role that is logged in: leave it out")
         self.principal = checks.label(principal, "principal")
         self._begun = getattr(store, "anchored", False)  # an anchored store begins by itself
+        self._thread = threading.local()
+
+    @contextmanager
+    def reading(self) -> Iterator[Book]:
+        """A book to read: that of the snapshot or transaction which this thread is in, or one for this alone."""
+        if (joint := self._joint) is not None:
+            yield joint.book
+        else:
+            with self.store.reading() as book:
+                yield book
+
+    @contextmanager
+    def writing(self) -> Iterator[Book]:
+        """A book to write into: that of the transaction which this thread is in, or one for this alone."""
+        if (joint := self._joint) is None:
+            with self.store.writing() as book:
+                yield book
+        elif joint.writes:
+            yield joint.book
+        else:
+            raise LedgerError("the ledger is being read by this thread: end that first")
+
+    @priced_before
+    def snapshot(self, ask: Callable[[], T]) -> T:
+        """All that is asked within is read from one state of the ledger, in one transaction."""
+        if self._joint is not None:
+            return ask()
+        with self.store.reading() as book, self._joined(_Joint(book, writes=False)):
+            return ask()
+
+    @priced_before
+    def transaction(self, act: Callable[[], T]) -> T:
+        """All that is written within becomes durable together, or not at all."""
+        if self._joint is not None:
+            return act()
+        with self.store.writing() as book, self._joined(_Joint(book, writes=True)) as joint:
+            result = act()
+        for policy, alerts in joint.alerts:
+            self.tell(policy, alerts)
+        return result
+
+    @property
+    def _joint(self) -> _Joint | None:
+        joint: _Joint | None = getattr(self._thread, "joint", None)
+        return joint
+
+    @contextmanager
+    def _joined(self, joint: _Joint) -> Iterator[_Joint]:
+        self._thread.joint = joint
+        try:
+            yield joint
+        finally:
+            self._thread.joint = None
 
     def write(self, book: Book, kind: str, fields: Mapping[str, Any]) -> int:
         """One more entry; its number."""
@@ -73,7 +141,9 @@ class Desk:
 
     def tell(self, policy: Policy | None, alerts: tuple[Alert, ...]) -> None:
         """After the commit: what cannot be told never holds up what was decided."""
-        if policy is not None and alerts:
+        if (joint := self._joint) is not None:
+            joint.alerts.append((policy, alerts))
+        elif policy is not None and alerts:
             send(alerts, policy)
 
 

@@ -37,7 +37,7 @@ class Governance:
 
     def policy(self) -> Policy | None:
         """The policy in force."""
-        with self._desk.store.reading() as book:
+        with self._desk.reading() as book:
             policy: Policy | None = book.fact("policy", "")
             return policy
 
@@ -46,7 +46,7 @@ class Governance:
         another one takes approvals under the policy before it."""
         checks.instance(policy, Policy, "policy", "a Policy, such as load_policy('policy.yaml')")
         checks.label(reason, "reason")
-        with self._desk.store.writing() as book:
+        with self._desk.writing() as book:
             before = self._desk.policy(book, "adopt")
             if before is None and (refusal := policy.refusal(self._desk.principal, "adopt")) is not None:
                 raise PolicyError(refusal)
@@ -63,7 +63,7 @@ class Governance:
         """Bring the accounts to what the policy lists: open those that are missing, change limits that differ. All of
         it, or, where one is refused or needs approvals, none. Says what was done."""
         done = []
-        with self._desk.store.writing() as book:
+        with self._desk.writing() as book:
             policy = self._desk.policy(book, "grant")
             if policy is None:
                 raise PolicyError("there is no policy in force: adopt one first")
@@ -88,7 +88,7 @@ class Governance:
         """Ask others for approval; the name that they answer with."""
         checks.instance(act, Act, "act", "what a PolicyError names as `error.act`")
         checks.label(reason, "reason")
-        with self._desk.store.writing() as book:
+        with self._desk.writing() as book:
             policy: Policy | None = book.fact("policy", "")
             if policy is None:
                 raise PolicyError("there is no policy in force, so nothing needs an approval")
@@ -102,13 +102,13 @@ class Governance:
 
     def pending(self) -> dict[str, Approvals]:
         """What was asked for, by name, with the approvals so far."""
-        with self._desk.store.reading() as book:
+        with self._desk.reading() as book:
             return book.facts("approval")
 
     def approve(self, name: str, *, reason: str) -> None:
         """Approve what was asked for under that name. An approval serves once, and runs out."""
         checks.label(reason, "reason")
-        with self._desk.store.writing() as book:
+        with self._desk.writing() as book:
             policy = self._desk.policy(book, "approve")
             asked: Approvals | None = book.fact("approval", checks.label(name, "name"))
             if policy is None or asked is None:
@@ -126,7 +126,7 @@ class Governance:
         for value, name in ((text, "text"), (recipients, "recipients"), (reason, "reason")):
             checks.label(value, name)
         checks.label(data, "data")
-        with self._desk.store.writing() as book:
+        with self._desk.writing() as book:
             policy = self._desk.policy(book, "declare")
             for part in address.read(data):
                 data_set(book, part.name)
@@ -149,7 +149,7 @@ class Governance:
     def unlock(self, account: str, reason: str) -> None:
         """An officer has looked at the failures and found them harmless."""
         checks.label(reason, "reason")
-        with self._desk.store.writing() as book:
+        with self._desk.writing() as book:
             self._desk.policy(book, "unlock")
             locked = found(book, account)
             self._desk.write(book, "unlock", {"account": account, "reason": short(reason, "reason")})

@@ -44,7 +44,7 @@ class Grants:
         checks.label(name, "the name of an account")
         if isinstance(level, str) and level == "block":
             raise checks.refuse("level", level, "another level: a block is opened with ledger.open_block")
-        with self._desk.store.writing() as book:
+        with self._desk.writing() as book:
             policy = self._desk.policy(book, "grant")
             self.begin(book, policy, name, budget, parent, level, unit, reason)
 
@@ -137,7 +137,7 @@ class Grants:
     @priced_before
     def change_limit(self, account: str, budget: Budget, *, reason: str) -> None:
         """Raise an account's limit, which takes a fresh share of delta, or lower it. Never above its parent's."""
-        with self._desk.store.writing() as book:
+        with self._desk.writing() as book:
             self.limit(book, self._desk.policy(book, "grant"), account, budget, reason)
 
     def limit(self, book: Book, policy: Policy | None, name: str, budget: Budget, reason: str) -> None:
@@ -167,7 +167,7 @@ class Grants:
             raise checks.refuse("epsilon", epsilon, "a part of the limit: epsilon= or rho=, whichever it is in")
         part = "epsilon" if rho is None else "rho"
         size = checks.epsilon(epsilon, warn=False) if rho is None else checks.positive(rho, "rho")
-        with self._desk.store.writing() as book:
+        with self._desk.writing() as book:
             policy = self._desk.policy(book, "grant")
             giving, taking = found(book, source), found(book, target)
             if giving.parent is None or giving.parent != taking.parent or source == target:
@@ -229,7 +229,7 @@ class Grants:
 
     def close_account(self, account: str, *, reason: str) -> None:
         """Nothing more is paid from it, nor from what stands below it. What was spent stays spent."""
-        with self._desk.store.writing() as book:
+        with self._desk.writing() as book:
             self._desk.policy(book, "grant")
             open_ = found(book, account)
             if open_.closed:

@@ -36,7 +36,7 @@ class Holds:
     @priced_before
     def hold(self, request: Request, *, trusted: bool) -> Receipt:
         plan, data, key = request.plan, request.data, request.key
-        with self._desk.store.writing() as book:
+        with self._desk.writing() as book:
             named = new_owners(book, data, plan, request.owners)
             held, loop = room_of(plan), _loop(plan, trusted)
             if key is not None and (paid := self.under(book, key, request.accounts, plan, data)) is not None:
@@ -79,7 +79,7 @@ class Holds:
 
     @priced_before
     def draw(self, receipt: Receipt, event: Event, delta: Fraction) -> None:
-        with self._desk.store.writing() as book:
+        with self._desk.writing() as book:
             paying = self._drawing(book, receipt)
             if receipt.by_steps:
                 raise ReceiptError("what is held under this receipt is drawn in steps: use draw_steps")
@@ -100,7 +100,7 @@ class Holds:
     @priced_before
     def draw_steps(self, receipt: Receipt, steps: int) -> Steps:
         checks.whole(steps, "steps")
-        with self._desk.store.writing() as book:
+        with self._desk.writing() as book:
             paying = self._drawing(book, receipt)
             held = _steps_held(paying, receipt)
             blocks = {name: _of(account, receipt).block(steps) for name, account in paying.items()}
@@ -126,7 +126,7 @@ class Holds:
         return Steps(held.taken + steps, held.left - steps)
 
     def steps(self, receipt: Receipt) -> Steps:
-        with self._desk.store.reading() as book:
+        with self._desk.reading() as book:
             filed_as(book, receipt)
             if not receipt.by_steps:
                 raise ReceiptError("this receipt pays for no steps: it is for a plan that is paid whole")
@@ -140,7 +140,7 @@ class Holds:
         return Steps(drawn, 0)
 
     def close(self, receipt: Receipt) -> None:
-        with self._desk.store.writing() as book:
+        with self._desk.writing() as book:
             filed_as(book, receipt)
             self.free(book, receipt)
 

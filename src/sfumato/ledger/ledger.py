@@ -14,7 +14,7 @@ from collections.abc import Callable, Collection, Iterable, Iterator, Mapping
 from datetime import datetime, timedelta
 from fractions import Fraction
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, ClassVar, Self
+from typing import TYPE_CHECKING, Any, ClassVar, Self, TypeVar
 
 from .. import display
 from ..accounting.balance import Balance
@@ -58,6 +58,9 @@ if TYPE_CHECKING:
     )
 
 
+T = TypeVar("T")
+
+
 class Ledger:
     """Accounts in a store, each with a budget that no adaptive choice can exceed.
 
@@ -78,7 +81,7 @@ class Ledger:
         self._grants = Grants(self._desk)
         self._data_sets = DataSets(self._desk, self._grants)
         self._governance = Governance(self._desk, self._grants)
-        self._standing = Standing(store)
+        self._standing = Standing(self._desk)
 
     def __enter__(self) -> Self:
         return self
@@ -94,6 +97,14 @@ class Ledger:
     def continues(self) -> bool:
         """Does it hold what its anchor last saw? Also true where it has none, or is read without it."""
         return bool(getattr(self._store, "continues", True))
+
+    def snapshot(self, ask: Callable[[], T]) -> T:
+        """Ask several things of one state of the ledger, in one transaction. `ask` may be begun more than once."""
+        return self._desk.snapshot(ask)
+
+    def transaction(self, act: Callable[[], T]) -> T:
+        """Do several things that become durable together, or not at all. `act` may be begun more than once."""
+        return self._desk.transaction(act)
 
     # Paying: what a curator asks for. The promises are those of `plan.Ledger`.
 

@@ -31,7 +31,7 @@ class Payments:
         self._desk, self._charges, self._holds = desk, charges, holds
 
     def answer(self, accounts: Names, plan_hash: str, data: str) -> tuple[Receipt, bytes] | None:
-        with self._desk.store.reading() as book:
+        with self._desk.reading() as book:
             for filed in book.answered(short(plan_hash, "plan_hash"), short(data, "data")):
                 paying, _ = self._charges.paying(book, accounts, filed.receipt.unit, data)
                 if set(paying) <= set(filed.receipt.accounts) and filed.answer is not None:
@@ -42,7 +42,7 @@ class Payments:
     def quote(self, accounts: Names, plan: Plan[Any, Any], *, data: str = "") -> bool:
         checks.instance(plan, Plan, "plan", "a plan, such as sf.mechanisms.Laplace(...)")
         checks.texts(accounts, "accounts")
-        with self._desk.store.reading() as book:
+        with self._desk.reading() as book:
             try:
                 paying = payers(book, accounts, short(data, "data"), plan.unit)
                 if (paid := self._charges.waiting(book, paying, plan, data)) is not None:
@@ -55,7 +55,7 @@ class Payments:
 
     def prepaid(self, accounts: Names, plan: Plan[Any, Any], *, data: str) -> Receipt | None:
         checks.instance(plan, Plan, "plan", "a plan, such as sf.mechanisms.Laplace(...)")
-        with self._desk.store.reading() as book:
+        with self._desk.reading() as book:
             if not parts.any_wait(book):
                 return None
             return self._charges.waiting(book, payers(book, accounts, short(data, "data"), plan.unit), plan, data)
@@ -64,7 +64,7 @@ class Payments:
     def pay(self, request: Request, loop: str = "plan") -> Receipt:
         """For a plan, or, with `loop`, for a list of them."""
         accounts, plan, data, key = request.accounts, request.plan, request.data, request.key
-        with self._desk.store.writing() as book:
+        with self._desk.writing() as book:
             named = new_owners(book, data, plan, request.owners)
             if key is not None and (paid := self._holds.under(book, key, accounts, plan, data)) is not None:
                 if (paid.receipt.loop == parts.LIST) != (loop == parts.LIST) or paid.receipt.by_steps:
@@ -142,7 +142,7 @@ class Payments:
     def paid(
         self, key: str, accounts: Names, plan: Plan[Any, Any], *, data: str
     ) -> tuple[Receipt, bytes | None] | None:
-        with self._desk.store.reading() as book:
+        with self._desk.reading() as book:
             filed = self._holds.under(book, key, accounts, plan, data)
         if filed is None:
             return None
@@ -155,7 +155,7 @@ class Payments:
         )
 
     def open(self, receipt: Receipt) -> None:
-        with self._desk.store.writing() as book:
+        with self._desk.writing() as book:
             self._desk.policy(book, "spend")
             filed = filed_as(book, receipt)
             _not_a_list(receipt)
@@ -164,12 +164,13 @@ class Payments:
                 raise ReceiptError("this receipt was opened before: every release pays for itself")
             self._desk.write(book, "open", {"receipt": receipt.id})
             book.file(filed._replace(state="opened"))
+            book.lazy = False  # also where it was paid in the same transaction: the data is read next
 
     def settle(self, receipt: Receipt, outcome: str, answer: bytes | None = None) -> None:
         checks.one_of(outcome, "outcome", ("answered", "failed", "interrupted"))
         policy: Policy | None = None
         alerts: tuple[Alert, ...] = ()
-        with self._desk.store.writing() as book:
+        with self._desk.writing() as book:
             filed = filed_as(book, receipt)
             _not_a_list(receipt)
             if filed.state in ("answered", "failed") or (filed.state != "opened" and outcome == "answered"):

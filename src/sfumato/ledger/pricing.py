@@ -10,6 +10,7 @@ committed is always computed inside, from what is stored; outside, prices are on
 from __future__ import annotations
 
 import functools
+import threading
 from collections.abc import Callable, Hashable, Mapping
 from contextlib import suppress
 from typing import Concatenate, ParamSpec, TypeVar
@@ -25,6 +26,7 @@ T = TypeVar("T")
 _WORKED_OUT: dict[Hashable, None] = {}
 _MOST = 4096  # as many as the prices that are remembered
 _ATTEMPTS = 100  # each fails only because members or holds of an account were changed meanwhile
+_THREAD = threading.local()
 
 
 class UnpricedError(Exception):
@@ -68,15 +70,22 @@ def _of_hold(hold: Hold | HeldSteps) -> Hashable:
 
 
 def priced_before(act: Callable[Concatenate[S, P], T]) -> Callable[Concatenate[S, P], T]:
-    """Begin again, from outside of the transaction, after each price that was missing."""
+    """Begin again, from outside of the transaction, after each price that was missing. What is called within such an
+    act leaves that to the outermost: theirs is the transaction."""
 
     @functools.wraps(act)
     def again(self: S, /, *arguments: P.args, **named: P.kwargs) -> T:
-        for _ in range(_ATTEMPTS):
-            try:
-                return act(self, *arguments, **named)
-            except UnpricedError as missing:
-                missing.work_out()
+        if getattr(_THREAD, "begun", False):
+            return act(self, *arguments, **named)
+        _THREAD.begun = True
+        try:
+            for _ in range(_ATTEMPTS):
+                try:
+                    return act(self, *arguments, **named)
+                except UnpricedError as missing:
+                    missing.work_out()
+        finally:
+            _THREAD.begun = False
         raise LedgerError("the accounts change faster than this can be priced: nothing was charged; try again")
 
     return again

@@ -12,15 +12,16 @@ from ..errors import BudgetError, UnsupportedEventError
 from ..events import Event
 from ..plan import Gauge, Plan, Receipt
 from .balances import balance_of
-from .stores.base import Account, Store
+from .desk import Desk
+from .stores.base import Account
 from .tree import above, found
 
 
 class Standing:
-    """Reads the accounts of one store."""
+    """Reads accounts."""
 
-    def __init__(self, store: Store) -> None:
-        self._store = store
+    def __init__(self, desk: Desk) -> None:
+        self._desk = desk
 
     def spent(self, account: str) -> tuple[Gauge, ...]:
         filter_ = self._account(account).filter
@@ -47,7 +48,7 @@ class Standing:
         return None
 
     def held(self, account: str) -> tuple[Receipt, ...]:
-        with self._store.reading() as book:
+        with self._desk.reading() as book:
             filed = [book.filed(id) for id in found(book, account).held]
         return tuple(one.receipt for one in filed if one is not None)
 
@@ -56,7 +57,7 @@ class Standing:
         return Room(self, account)
 
     def fits(self, account: str, event: Event, delta: Fraction) -> bool:
-        with self._store.reading() as book:
+        with self._desk.reading() as book:
             own = found(book, account)
             path: list[Account] = [own, *above(book, own)]
         try:
@@ -68,7 +69,7 @@ class Standing:
         return not any(state.closed for state in path)
 
     def _account(self, name: str) -> Account:
-        with self._store.reading() as book:
+        with self._desk.reading() as book:
             return found(book, name)
 
 

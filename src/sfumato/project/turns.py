@@ -24,8 +24,8 @@ class TurnTaker(Curator):
 
     def _stepwise(self, plan: Plan[Any, Any], note: str, key: str | None) -> Release:
         with self._project.alone("a training", wait=WAIT):
-            _, answered = self._before(plan, key)  # by whoever had the turn before
-            return super()._stepwise(plan, note, key) if answered is None else answered
+            before = self._before(plan, key)  # whoever had the turn before may have answered it
+            return super()._stepwise(plan, note, key) if before.release is None else before.release
 
     @contextmanager
     def supervise(self, plan: Plan[Any, Any], *, note: str = "", key: str | None = None) -> Iterator[Any]:

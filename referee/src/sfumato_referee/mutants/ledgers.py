@@ -94,7 +94,7 @@ class Refunded(Ledger):
     failure is an answer for free (L4)."""
 
     def spend(self, accounts: tuple[str, ...], plan: Plan[Any, Any], **named: Any) -> Receipt:
-        with self._store.reading() as book:
+        with self._desk.reading() as book:
             self._before = {name: book.account(name) for name in book.accounts()}
         return super().spend(accounts, plan, **named)
 
@@ -154,7 +154,7 @@ class ForgetsSteps(Ledger):
 
     def open(self, receipt: Receipt) -> None:
         super().open(receipt)
-        with self._store.writing() as book:
+        with self._desk.writing() as book:
             for account in (book.account(name) for name in receipt.accounts):
                 if account is not None and isinstance(hold := account.held.get(receipt.id), HeldSteps):
                     fresh = {**account.held, receipt.id: replace(hold, taken=0, counted=False)}
@@ -258,7 +258,7 @@ class YearlyBudget(Ledger):
     """A fresh budget each year, and it is this machine's clock that says which year it is (L8)."""
 
     def spend(self, accounts: tuple[str, ...], plan: Plan[Any, Any], **named: Any) -> Receipt:
-        with self._store.writing() as book:
+        with self._desk.writing() as book:
             stored = (book.entry(number) for number in range(book.head.number, 0, -1))
             entries = (record.parse(entry[1]) for entry in stored if entry is not None)
             last = next((str(entry["at"]) for entry in entries if entry["kind"] == "spend"), "")

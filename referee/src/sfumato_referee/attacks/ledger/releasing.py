@@ -19,7 +19,7 @@ from collections.abc import Callable
 from fractions import Fraction
 from functools import partial
 from pathlib import Path
-from typing import Any
+from typing import Any, TypeVar
 
 from sfumato import record
 from sfumato.accounting.filters import Budget
@@ -34,6 +34,8 @@ from ...mutants.ledgers import AnswerFirst, SecondDraw
 from ...mutants.stores import Swallowing
 from ..verdict import CouldNotRunError
 from .ground import curator, entries_of, spent, total_age
+
+T = TypeVar("T")
 
 PRICE = Fraction(1, 10)
 RELEASES = 3
@@ -224,7 +226,11 @@ class Dying(Ledger):
     def open(self, *args: Any, **named: Any) -> None:
         self._die("before open")
         super().open(*args, **named)
+
+    def transaction(self, act: Callable[[], T]) -> T:
+        result = super().transaction(act)  # it is opened when that is durable
         self._die("after open")
+        return result
 
     def settle(self, *args: Any, **named: Any) -> None:
         self._die("before settle")

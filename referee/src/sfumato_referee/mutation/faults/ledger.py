@@ -24,7 +24,7 @@ def refunded() -> None:
 
     def spend(pay: Any) -> Any:
         def kept(self: Any, *given: Any, **named: Any) -> Any:
-            with self._store.reading() as book:
+            with self._desk.reading() as book:
                 self.before = {name: book.account(name) for name in book.accounts()}
             return pay(self, *given, **named)
 
@@ -48,7 +48,7 @@ def refunded() -> None:
 def opens_again() -> None:
     def made(_: Any) -> Any:
         def open(self: Any, receipt: Any) -> None:
-            with self._desk.store.writing() as book:
+            with self._desk.writing() as book:
                 filed = holds.filed_as(book, receipt)
                 self._desk.write(book, "open", {"receipt": receipt.id})
                 book.file(filed._replace(state="opened"))
@@ -62,7 +62,7 @@ def opens_again() -> None:
 def other_data() -> None:
     def made(answer: Any) -> Any:
         def any_version(self: Any, accounts: Any, plan_hash: str, data: str) -> Any:
-            with self._desk.store.reading() as book:
+            with self._desk.reading() as book:
                 versions = {filed.receipt.data for filed in _filed(book)}
             found = (answer(self, accounts, plan_hash, each) for each in sorted(versions))
             return next((each for each in found if each is not None), None)
