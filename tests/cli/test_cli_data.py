@@ -173,7 +173,28 @@ def test_a_refusal_says_what_would_fit_and_its_command_helps(folder: Path) -> No
     assert sfumato("query", COUNT, "--epsilon", "2.5", at=folder).code == 0
     gauges = sfumato("quote", COUNT, "--epsilon", "9", "--gauges", at=folder)
     assert gauges.code == 5 and "mu^2: asked " in gauges.out
-    assert "sfumato ledger limit hospital --epsilon 8" in gauges.out
+    assert "sfumato ledger limit hospital --epsilon " in gauges.out
+
+
+def test_the_command_of_a_refusal_raises_the_limit_far_enough_for_what_was_asked(folder: Path) -> None:
+    assert sfumato("query", COUNT, "--epsilon", "0.4", at=folder).code == 0
+    for epsilon in ("5", "25"):  # doubling the limit once is too little for either
+        ran = sfumato("query", BY_WARD, "--epsilon", epsilon, at=folder)
+        assert ran.code == 5 and ran.err.count("is weak") == (epsilon == "25"), "what was only tried is not told"
+        assert sfumato(*ran.err[ran.err.index("ledger limit hospital") :].split(), at=folder).code == 0
+        assert sfumato("query", BY_WARD, "--epsilon", epsilon, at=folder).code == 0
+
+
+def test_where_delta_is_short_the_refusal_tells_a_delta_that_fits_and_raises_no_epsilon(folder: Path) -> None:
+    unknown = ("query", "SELECT cost, COUNT(*) AS n FROM visits GROUP BY cost", "--epsilon", "0.2", "--delta")
+    assert sfumato("query", COUNT, "--epsilon", "0.4", at=folder).code == 0
+    ran = sfumato(*unknown, "2e-6", at=folder)
+    assert ran.code == 5 and "left 2.5e-07 of 2.5e-07: too little" in ran.err
+    command = ran.err[ran.err.index("ledger limit hospital") :].split()
+    assert command[3:5] == ["--epsilon", "2"]
+    fitting = ran.err.partition("room: for one like it at delta ")[2].split()[0]
+    assert sfumato(*unknown, fitting, at=folder).code == 0
+    assert sfumato(*command, at=folder).code == 0
 
 
 def test_six_counts_leave_room_for_a_query_with_unknown_keys(folder: Path) -> None:

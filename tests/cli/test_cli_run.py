@@ -282,5 +282,5 @@ def test_a_list_that_does_not_fit_says_what_to_change_in_the_list(tmp_path: Path
     ran = sfumato("run", "plan.yaml", "--yes", at=folder)
     assert ran.code == 5 and "nothing was charged" in ran.err
     assert "leave a release out of plan.yaml" in ran.err
-    assert "--epsilon" not in ran.err.replace("sfumato ledger limit hospital --epsilon 4", "")
+    assert "--epsilon" not in ran.err.replace("sfumato ledger limit hospital --epsilon 8", "")
     assert entries(folder, "spend") == []

@@ -306,8 +306,10 @@ class Filter:
         with_it = balance.amount_with(self, event, delta)
         if with_it is None:  # then the members say why
             return self.gauges(event, delta)
-        line = f"{now.currency}: asked {_asked(self.budget, event, delta)}, spent {_digits(now.spent)}, "
-        line += f"left {_digits(now.limit - now.spent)} of {_digits(now.limit)}; "
+        spent = balance.digits(now.spent)  # the number that is told everywhere, and what is left beside it
+        left = max(now.limit - Fraction(spent), _NOTHING)
+        line = f"{now.currency}: asked {_asked(self.budget, event, delta)}, spent {spent}, "
+        line += f"left {_digits(left)} of {_digits(now.limit)}; "
         line += f"with this one it would be {balance.digits(with_it)}"
         fails = max((self._fails(member, event, delta) for member in self.open), default=_NOTHING)
         if not now.failures:

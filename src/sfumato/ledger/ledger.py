@@ -324,6 +324,11 @@ class Ledger:
         of adding up that is open. None where it has room."""
         return self._standing.refusal(account, plan, gauges=gauges)
 
+    def would_fit(self, account: str, budget: Budget, plan: Plan[Any, Any]) -> bool:
+        """Would an account by itself have room for a plan, were its limit raised to that budget? Changes nothing, and
+        does not ask who may raise it."""
+        return self._standing.would_fit(account, budget, plan)
+
     def held(self, account: str) -> tuple[Receipt, ...]:
         """The receipts under which room is held there. Work that crashed leaves its hold: `ledger.close(receipt)`."""
         return self._standing.held(account)

@@ -8,11 +8,13 @@ from fractions import Fraction
 from typing import Any
 
 from ..accounting.balance import Balance
+from ..accounting.filters import Budget, Filter
 from ..errors import BudgetError, UnsupportedEventError
 from ..events import Event
 from ..plan import Gauge, Plan, Receipt
 from .balances import balance_of
 from .desk import Desk
+from .grants import past
 from .stores.base import Account
 from .tree import above, found
 
@@ -46,6 +48,20 @@ class Standing:
         except (BudgetError, UnsupportedEventError) as problem:
             return "\n".join(state.filter.gauges(plan.event, plan.delta)) if gauges else str(problem)
         return None
+
+    def would_fit(self, account: str, budget: Budget, plan: Plan[Any, Any]) -> bool:
+        with self._desk.reading() as book:
+            state = found(book, account)
+            releases = tuple(past(book, account)) if state.filter is not None else ()
+        if state.filter is None:
+            return True
+        try:
+            unused = state.filter.fresh and not state.held
+            raised = Filter.of(budget) if unused else state.filter.raised(budget, releases)
+            raised.charge(plan.event, plan.delta, list(state.held.values()))
+        except (BudgetError, UnsupportedEventError):
+            return False
+        return True
 
     def held(self, account: str) -> tuple[Receipt, ...]:
         with self._desk.reading() as book:

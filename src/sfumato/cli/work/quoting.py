@@ -78,7 +78,7 @@ def quoted(folder: Path, asked: Asked, *, account: str | None, explain: bool, ga
             if each.fits is False:
                 why = refused_in_words(ledger, each.account, plan, gauges=gauges)
                 budget[number] = each.model_copy(update={"refusal": "\n".join(why)})
-        raising = [raise_command(ledger, each.account) for each in budget if each.fits is False]
+        raising = [raise_command(ledger, each.account, plan) for each in budget if each.fits is False]
     body = QuoteDocument(
         project=project.name,
         price=quote.price,

@@ -2,16 +2,21 @@
 
 from __future__ import annotations
 
+import warnings
+from collections.abc import Iterator
 from dataclasses import is_dataclass, replace
+from decimal import ROUND_FLOOR, Context
 from fractions import Fraction
-from typing import Any, cast
+from typing import Any, Literal, cast
 
+from ...accounting.filters import Budget, Filter
 from ...errors import BudgetError, SfumatoError
 from ...ledger import Ledger
 from ...plan import Plan
 from ..problems import BUDGET, CommandError
 
 LESS = "ask for less (smaller --epsilon, --delta or --rho, wider --accuracy)"
+_DOUBLINGS = 8  # beyond, a limit is no limit
 _FINE = Fraction(1, 50)  # how exactly what would fit is told: a part of what was asked
 
 
@@ -22,7 +27,7 @@ def short_of(
     for name in path:
         why = refused_in_words(ledger, name, plan)
         if why:
-            fix = f"{less}, or raise the limit:\n{raise_command(ledger, name)}"
+            fix = f"{less}, or raise the limit:\n{raise_command(ledger, name, plan)}"
             return CommandError(f"the budget of {name} is short; nothing was charged", "\n".join(why), fix, BUDGET)
     return error
 
@@ -33,47 +38,72 @@ def refused_in_words(ledger: Ledger, account: str, plan: Plan[Any, Any], *, gaug
     why = [line.strip() for line in lines if ": asked " in line]
     if not why:
         return []
-    if (most := _most_that_fits(ledger, account, plan)) is not None:
-        why.append(f"room: for one like it at epsilon {most:.3g}" if most else "room: for none like it, however small")
+    if (room := _room_for_less(ledger, account, plan, "delta" if is_short_of_delta(why) else "epsilon")) is not None:
+        why.append(room)
     if gauges:
         why += (ledger.refusal(account, plan, gauges=True) or "").splitlines()
     return why + [line for line in lines if line.startswith("Room is held")]
 
 
-def raise_command(ledger: Ledger, account: str) -> str:
-    """The command that raises a limit. Unless an account keeps delta back for that, it takes some more delta."""
-    limit = next((each.account.filter for each in ledger.overview().accounts if each.account.name == account), None)
+def raise_command(ledger: Ledger, account: str, plan: Plan[Any, Any]) -> str:
+    """The command that raises a limit far enough for the plan, as far as doubling it a few times does. Unless an
+    account keeps delta back for that, it takes some more delta."""
+    state = next((each.account.filter for each in ledger.overview().accounts if each.account.name == account), None)
     start = f"sfumato ledger limit {account} "
-    if limit is None:
-        return f"{start}--help"
-    budget = limit.budget
+    with warnings.catch_warnings(action="ignore"):  # nobody asked for the limits that are tried here
+        larger = () if state is None else _larger_budgets(state, plan)
+        budget = next((budget for budget in larger if ledger.would_fit(account, budget, plan)), None)
+    return f"{start}--help" if budget is None else f"{start}{_options(budget)} --reason WHY"
+
+
+def is_short_of_delta(why: list[str]) -> bool:
+    """Is it the delta for unknown keys and the like that a refusal in these lines lacks?"""
+    return any(line.endswith(": too little") for line in why)
+
+
+def _larger_budgets(state: Filter, plan: Plan[Any, Any]) -> Iterator[Budget]:
+    """Larger budgets to try, the smallest first; with the same epsilon where it is delta that is short."""
+    now, powers = state.budget, [2**times for times in range(1, _DOUBLINGS)]
+    if now.rho is not None:
+        yield from (Budget(rho=now.rho * power) for power in powers)
+        return
+    lacking = is_short_of_delta(state.short(plan.event, plan.delta))
+    pairs = [(1, power) for power in powers] if lacking else []
+    for power in powers:
+        pairs += [(power, 1 if now.raisable else 2), (power, power)]
+    for epsilon, delta in pairs:
+        if now.delta * delta < 1:
+            yield Budget(epsilon=now.epsilon * epsilon, delta=now.delta * delta, raisable=now.raisable)
+
+
+def _options(budget: Budget) -> str:
     if budget.rho is not None:
-        return f"{start}--rho {float(2 * budget.rho):g} --reason WHY"
-    more = f"{start}--epsilon {float(2 * budget.epsilon):g}"
-    if budget.delta:
-        more += f" --delta {float(budget.delta * (1 if budget.raisable else 2)):g}" + " --raisable" * budget.raisable
-    return f"{more} --reason WHY"
+        return f"--rho {float(budget.rho):g}"
+    delta = f" --delta {float(budget.delta):g}" if budget.delta else ""
+    return f"--epsilon {float(budget.epsilon):g}{delta}" + " --raisable" * budget.raisable
 
 
-def _most_that_fits(ledger: Ledger, account: str, plan: Plan[Any, Any]) -> float | None:
-    """The largest epsilon at which the same plan would fit, rounded down; 0 where none would. None where the plan has
-    no epsilon to make smaller."""
-    asked = getattr(plan, "epsilon", None)
-    if not isinstance(asked, Fraction) or not is_dataclass(plan) or plan.steps is not None:
+def _room_for_less(ledger: Ledger, account: str, plan: Plan[Any, Any], part: Literal["epsilon", "delta"]) -> str | None:
+    """The largest epsilon, or delta, at which the same plan would fit, rounded down. None where the plan has none to
+    make smaller."""
+    asked = getattr(plan, part, None)
+    if not isinstance(asked, Fraction) or not asked or not is_dataclass(plan) or plan.steps is not None:
         return None
     room, shrinking = ledger.room(account), cast(Any, plan)
 
-    def fits(epsilon: Fraction) -> bool:
+    def fits(size: Fraction) -> bool:
         try:
-            less: Plan[Any, Any] = replace(shrinking, epsilon=epsilon)
+            with warnings.catch_warnings(action="ignore"):
+                less: Plan[Any, Any] = replace(shrinking, **{part: size})
             return room.fits(less.event, less.delta)
         except SfumatoError:
             return False
 
     low, high = asked / 4096, asked
     if not fits(low):
-        return 0.0
+        return "room: for none like it, however small"
     while high - low > _FINE * low:
         middle = (low + high) / 2
         low, high = (middle, high) if fits(middle) else (low, middle)
-    return float(Fraction(f"{float(low * (1 - _FINE / 2)):.2g}")) if fits(low) else 0.0
+    most = Context(prec=2, rounding=ROUND_FLOOR).divide(low.numerator, low.denominator)
+    return f"room: for one like it at {part} {float(most):g}"

@@ -14,7 +14,7 @@ from ... import address, checks
 from ...accounting.balance import Balance
 from ...errors import ArgumentError, PolicyError
 from ...events import Event
-from ...ledger.balances import balance_of
+from ...ledger.balances import like_the_last
 from ...ledger.charges import LOCK_AFTER, price_of, text_of
 from ...ledger.counting import MOST, WINDOW, narrowest_counts, times
 from ...ledger.policy.policy import Policy, kinds_within
@@ -53,7 +53,8 @@ class Forecast:
 
     exhausted  when the first account on the path runs out at the rate of the window; None with the `reason`
     more       how many more of the plans that were asked about
-    balance    what everything so far amounts to, on the account itself; None where it has no limit of its own
+    balance    what everything so far amounts to, on the account itself, and how many more like the last release fit;
+               None where it has no limit of its own
     """
 
     account: str
@@ -138,7 +139,7 @@ def forecast(
     rate = rate_of(store, path, end - window, end)
     if (stopped := next(filter(None, (_shut(each, _lock(policy)) for each in path)), None)) is not None:
         rate = rate._replace(exhausted=None, binding=None, reason=f"nothing more is paid: {stopped}")
-    own = next((balance_of(each) for each in path if each.name == account), None)
+    own = next((like_the_last(store, each) for each in path if each.name == account), None)
     return Forecast(account=account, now=end, more=tuple(more), balance=own, **rate._asdict())
 
 
