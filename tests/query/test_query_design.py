@@ -106,7 +106,7 @@ def test_shares_add_up_to_one_and_follow_weights() -> None:
     assert weighted.shares["rows"] == Fraction(5, 8)
     assert sum(weighted.shares.values()) == 1
     assert design(CHOSEN).shares == {"rows": Fraction(1, 3), "units": Fraction(2, 3)}
-    with pytest.raises(ArgumentError, match="shares names 'nothing', and there is no such question: rows, units"):
+    with pytest.raises(ArgumentError, match="no such question: name one of rows, units"):
         plan(CHOSEN, shares={"nothing": 2})
 
 

@@ -190,7 +190,7 @@ def test_a_selection_is_one_for_all_keys() -> None:
 @pytest.mark.parametrize(
     ("keys", "message"),
     [
-        ({"nothing": [1]}, "keys names 'nothing', but the query groups by 'drug'"),
+        ({"nothing": [1]}, "keys names 'nothing', which is no group of the query: name what it groups by, 'drug'"),
         ({"drug": []}, "a list of different values, or 'select'"),
         ({"drug": ["a", "a"]}, "a list of different values, or 'select'"),
         ({"drug": [float("nan")]}, "texts, numbers, dates or truth values"),

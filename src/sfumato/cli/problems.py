@@ -71,6 +71,8 @@ class Problem:
         )
 
 
+_HELP = "see --help of this command"
+
 # The most particular first: what happened, what to do where the error does not say it, the code.
 _KINDS: tuple[tuple[type[BaseException], str, str, int], ...] = (
     (errors.PolicyError, "the policy forbids it", "ask somebody with that duty, or ask for an approval", POLICY),
@@ -85,14 +87,14 @@ _KINDS: tuple[tuple[type[BaseException], str, str, int], ...] = (
     (errors.LedgerError, "the ledger cannot be used", "see `sfumato ledger verify`", LEDGER),
     (errors.DataError, "the release failed", "`sfumato rehearse` runs the query on made-up rows, free", DATA),
     (errors.PlanError, "the query is refused; nothing was charged", "see docs/sql.md for what can be asked", REFUSED),
-    (errors.ArgumentError, "that is not allowed", "see `sfumato COMMAND --help`", USAGE),
+    (errors.ArgumentError, "that is not allowed", _HELP, USAGE),
     (errors.UnsupportedEventError, "that has no price", "ask for another notion, or another mechanism", REFUSED),
     (errors.RecordError, "that cannot be read", "give JSON that sfumato wrote", FILE),
-    (SfumatoError, "it cannot be done", "see `sfumato COMMAND --help`", REFUSED),
+    (SfumatoError, "it cannot be done", _HELP, REFUSED),
 )
 
 _EXTRAS = {
-    **dict.fromkeys(("sqlglot", "pyarrow", "duckdb"), "sql"),
+    **dict.fromkeys(("sqlglot", "pyarrow", "duckdb", "pandas"), "sql"),
     **dict.fromkeys(("jinja2", "markupsafe"), "report"),
     "matplotlib": "plots",
     "psycopg": "postgres",

@@ -65,7 +65,7 @@ def _put(found: dict[str, Any], name: str, value: str, part: str) -> None:
     else:
         raise _wrong(part)
     if key in placed:
-        raise ArgumentError(f"the option {name} stands twice in the comments of the query.")
+        raise ArgumentError(f"the option {name} stands twice in the comments of the query: say it once.")
     placed[key] = made
 
 

@@ -199,7 +199,8 @@ def shares_of(
     """Shares in proportion to the weights (1 where there is none), which add up to `rest`."""
     names = list(questions)
     if unknown := sorted(set(weights) - set(names)):
-        raise ArgumentError(f"shares names {unknown[0]!r}, and there is no such question: {', '.join(names)}.")
+        known = ", ".join(names)
+        raise ArgumentError(f"shares names {unknown[0]!r}, and there is no such question: name one of {known}.")
     usual = {VOTES: Fraction(_CHOOSING)} if selects else {}
     sizes = {name: Fraction(weights.get(name, usual.get(name, 1))) for name in names}
     total = sum(sizes.values(), Fraction(0))

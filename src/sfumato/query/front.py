@@ -22,12 +22,13 @@ from .expressions.functions.cells import asked
 from .keys import Key, keys_of, within
 from .kinds import Kind, Typed
 from .outermost import Outermost, outputs_of, shown_as, take_apart
-from .refusal import QueryError
+from .refusal import TYPED, QueryError
 from .relations.bases import steady
 from .relations.reading import Reading, base_tables, reading
 from .relations.rows_of import with_ctes
 
 _TOKEN = re.compile(r"<Token .*?text: (.*), line: \d+, col: .*?>", re.DOTALL)  # the parser's own name for a word
+_LACKING = re.compile(r"Required keyword: '\w+' missing for <class '[\w.]+'>")
 _HALF = re.compile("[\ud800-\udfff]")
 
 
@@ -175,7 +176,7 @@ def parsed(text: str) -> exp.Query:
     except SqlglotError as problem:
         found = getattr(problem, "errors", None) or [{}]
         where = f" at line {found[0]['line']}, column {found[0]['col']}" if "line" in found[0] else ""
-        said = _TOKEN.sub(r"\1", found[0].get("description", "it cannot be read"))
+        said = _in_words(found[0].get("description", "it cannot be read"))
         raise QueryError(f"This is not SQL{where}: {said}.", "mend the query there, or see docs/sql.md") from None
     except RecursionError:
         raise _too_deep() from None
@@ -185,4 +186,12 @@ def parsed(text: str) -> exp.Query:
         raise QueryError("Only SELECT reads data here.", "write SELECT ... FROM ...", trees[0])
     for node in trees[0].walk():
         node.comments = None  # they are no part of the text that tells expressions apart
+        if isinstance(node, exp.Func) and "start" in node.meta:
+            node.meta[TYPED] = text[node.meta["start"] : node.meta["end"] + 1].upper()
     return trees[0]
+
+
+def _in_words(said: str) -> str:
+    """What the parser says, without its names for its own parts."""
+    said = _LACKING.sub("something is missing here", said)
+    return _TOKEN.sub(lambda token: "the end" if token[1] == "SENTINEL" else token[1], said)

@@ -79,8 +79,8 @@ def _block(keys: Sequence[Key], connection: Connection) -> list[tuple[Any, ...]]
 def keys_of(groups: Mapping[str, Typed], given: Mapping[str, Any]) -> tuple[Key, ...]:
     """Each key with what is known of it: `given` first, then what the schema or a public table says."""
     if unknown := sorted(set(given) - set(map(str.lower, groups))):
-        named = ", ".join(map(repr, groups)) or "nothing"
-        raise ArgumentError(f"keys names {unknown[0]!r}, but the query groups by {named}.")
+        instead = f"name what it groups by, {', '.join(map(repr, groups))}" if groups else "leave it out"
+        raise ArgumentError(f"keys names {unknown[0]!r}, which is no group of the query: {instead}.")
     found = []
     for name, typed in groups.items():
         asked = given.get(name.lower())

@@ -13,7 +13,7 @@ from .. import times
 from . import aggregates
 from .aggregates import Aggregate, Argument, Interval
 from .kinds import Kind, Typed
-from .refusal import QueryError
+from .refusal import QueryError, typed_name
 from .relation import Scope
 from .relations.reading import Reading
 
@@ -181,7 +181,7 @@ class _Taking:
             return self._quantiles(whole, node.this, node.args["quantile"], condition, alias)
         if isinstance(node, exp.PercentileCont | exp.PercentileDisc) and node.expression is not None:
             return self._quantiles(whole, node.this, node.expression, condition, alias)
-        name = node.sql_name() if isinstance(node, exp.Func) else "This"
+        name = typed_name(node) if isinstance(node, exp.Func) else "This"
         raise QueryError(f"{name} is not an aggregate that can be blurred.", f"use one of {_KNOWN}", whole)
 
     def _named_function(

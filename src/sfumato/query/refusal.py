@@ -6,6 +6,13 @@ from sqlglot import exp
 
 from ..errors import PlanError
 
+TYPED = "typed"  # where a function's node keeps its name as it was typed: the parser may know it by another one
+
+
+def typed_name(function: exp.Func) -> str:
+    """A function's name as it was typed, or the parser's where nobody typed it as a name."""
+    return str(function.meta.get(TYPED) or function.sql_name())
+
 
 class QueryError(PlanError):
     """The query cannot be answered privately as it stands. Raised before anything is charged; holds no data."""

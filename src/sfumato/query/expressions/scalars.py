@@ -13,7 +13,7 @@ from typing import Any
 from sqlglot import exp
 
 from ..kinds import Typed
-from ..refusal import QueryError
+from ..refusal import QueryError, typed_name
 from ..relation import Scope
 from .functions import NAMED, RULES
 from .functions.operands import Reader, Rule
@@ -73,8 +73,8 @@ def unknown(node: Any, _: Reader) -> Typed:
     if not isinstance(node, exp.Func):
         instead = "use columns, numbers, texts, comparisons, CASE and functions"
         raise QueryError(f"{shown_name(node)} is not read here.", instead, node)
-    name = node.name if isinstance(node, exp.Anonymous) else node.sql_name()
-    near = difflib.get_close_matches(name.lower(), NAMES, n=1, cutoff=0.6)
+    name = node.name if isinstance(node, exp.Anonymous) else typed_name(node)
+    near = difflib.get_close_matches(name.lower(), NAMES, n=1, cutoff=0.75)  # 0.67 is STRFTIME and TRIM
     instead = f"use {near[0].upper()}" if near else "use one of: " + ", ".join(sorted(NAMES)).upper()
     raise QueryError(f"The function {name.upper()} is not one of those that may be used on rows.", instead, node)
 

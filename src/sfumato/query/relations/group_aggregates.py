@@ -10,7 +10,7 @@ from sqlglot import exp
 
 from ..expressions import trees
 from ..kinds import Kind, Typed
-from ..refusal import QueryError
+from ..refusal import QueryError, typed_name
 from . import totals
 from .bases import steady
 
@@ -138,7 +138,7 @@ def _check_ordered(x: Typed, word: str, node: exp.Expression) -> None:
 
 
 def _word(node: exp.Expression) -> str:
-    return node.sql_name() if isinstance(node, exp.Func) else node.key.upper()
+    return typed_name(node) if isinstance(node, exp.Func) else node.key.upper()
 
 
 def _kept(x: Typed, condition: exp.Expression | None) -> Typed:

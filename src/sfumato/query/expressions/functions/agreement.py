@@ -68,7 +68,23 @@ def of_one_type(nodes: Sequence[exp.Expression], found: Sequence[Typed]) -> tupl
     first = next(each.kind.type for each in found if not nothing(each.kind))
     at, other = next((n, f) for n, f in zip(nodes, found, strict=True) if f.kind.type != first and not nothing(f.kind))
     rule = f"{NAMES[first].capitalize()} and {NAMES[other.kind.type]} do not go together."
-    raise QueryError(rule, f"use CAST({shown(at)} AS {CASTS.get(first, 'VARCHAR')})", at)
+    raise QueryError(rule, _written_as(at, other.kind.type, first), at)
+
+
+def _written_as(node: exp.Expression, now: Type, type_: Type) -> str:
+    """How to write a value of one type so that it is of another. A text of the query that is no number is NULL when it
+    is cast: that would be paid for, and say nothing."""
+    if type_ in ("date", "moment") and now not in ("text", "key"):  # no cast leads there
+        return "write a date there, such as DATE '2024-01-31'"
+    if isinstance(node, exp.Literal) and node.is_string and type_ in ("real", "whole"):
+        try:
+            float(node.name)
+        except ValueError:
+            return "write a number here"
+        return f"write {node.name} without quotes"
+    if isinstance(node, exp.Literal) and not node.is_string and type_ == "text":
+        return f"write '{node.name}', with quotes"
+    return f"use CAST({shown(node)} AS {CASTS.get(type_, 'VARCHAR')})"
 
 
 def merged(type_: Type, branches: Sequence[Kind], *, nullable: bool = True) -> Kind:
