@@ -265,6 +265,8 @@ def test_an_answer_of_sql_inside_a_list_has_a_table_of_its_own() -> None:
         def half_width(self, name: str, alpha: float) -> list[float]:
             return [1.0]
 
+        noise_width = half_width
+
     found = answers.tables({"one": Table(), "two": 3.0}, None)
     assert [table["title"] for table in found] == ["one", "two"] and found[0]["rows"][0][0]["hidden"]
 

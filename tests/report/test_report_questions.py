@@ -4,7 +4,7 @@ checklist."""
 from __future__ import annotations
 
 import math
-from typing import Any
+from typing import Any, ClassVar
 
 import pytest
 
@@ -148,7 +148,9 @@ def test_a_bias_in_words(given: list[Any], known: bool, words: str) -> None:
 
 def test_an_open_interval_is_told_as_at_least() -> None:
     class Open:
-        columns, numbers, notes, unreliable = ("n", "m"), ("n", "m"), (), {"n": [False], "m": [False]}
+        columns = numbers = ("n", "m", "mean")
+        notes = ("what that cuts is not known; limits=None lets the adviser choose limits",)
+        unreliable: ClassVar = {"n": [False], "m": [False], "mean": [False]}
 
         def __len__(self) -> int:
             return 1
@@ -157,13 +159,24 @@ def test_an_open_interval_is_told_as_at_least() -> None:
             return [1000.0]
 
         def interval(self, name: str, alpha: float) -> list[tuple[float, float]]:
-            return [(900.0, math.inf)] if name == "n" else [(-math.inf, 1100.0)]
+            ends = {"n": (900.0, math.inf), "m": (-math.inf, 1100.0), "mean": (-math.inf, math.inf)}
+            return [ends[name]]
 
         def half_width(self, name: str, alpha: float) -> list[float]:
             return [math.inf]
 
+        def noise_width(self, name: str, alpha: float) -> list[float]:
+            return [100.0]
+
+        def bias(self, name: str) -> list[None]:
+            return [None]
+
     (table,) = tables(Open(), None)
-    assert [cell["error"] for cell in table["rows"][0]] == ["at least 900", "at most 1,100"]
+    assert [cell["error"] for cell in table["rows"][0]] == ["at least 900", "at most 1,100", "noise ± 100"]
+    assert [each["words"].rpartition(": ")[2] for each in table["bias"]] == [
+        "the true numbers may be larger", "the true numbers may be larger", "the true numbers may be larger or smaller"
+    ]  # fmt: skip
+    assert table["notes"] == ["what that cuts is not known"], "who reads a report writes no Python"
     assert table["rows"][0][0]["low"] == 900 and table["rows"][0][0]["high"] is None
 
 
@@ -176,6 +189,7 @@ def test_fields_that_plans_know_are_filled_in() -> None:
     assert "up to 8 row(s)" in told["contribution bounds"] and "cost" in told["contribution bounds"]
     assert told["post-processing"].startswith("by the plans, from noisy numbers alone: SELECT list, HAVING, ORDER BY")
     assert told["utility"].startswith("95 % error bars stand beside 4 of the 4 numbers")
+    assert "; 4 have no upper or no lower end, since what limits cut is not known;" in told["utility"]
     assert "weighted down" in told["bias"]
     assert set(found["checklist"]["open"]) == {
         "bounds given by", "query model", "trust", "security", "access control", "data minimisation"

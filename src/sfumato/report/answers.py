@@ -56,39 +56,52 @@ def _of_columns(answer: Any, title: str, most: int) -> dict[str, Any]:
         if numbers:
             by_row = biases.taken(answer, name)
             cells.append(_numbers(answer, name, most, by_row))
-            taken += [] if by_row is None else [biases.sentence(_inner(title, name), by_row)]
+            either = any(_open(end) == (True, True) for end in answer.interval(name, ALPHA))
+            taken += [] if by_row is None else [biases.sentence(_inner(title, name), by_row, either)]
         else:
             cells.append([_key(each) for each in answer[name][:most]])
     rows = [list(row) for row in zip(*cells, strict=True)]
-    return _table(title, columns, rows, len(answer), answer.notes, taken)
+    return _table(title, columns, rows, len(answer), map(words.without_advice, answer.notes), taken)
 
 
 def _numbers(answer: Any, name: str, most: int, taken: list[biases.Taken | None] | None) -> list[Cell]:
     values, doubts = answer[name][:most], answer.unreliable[name][:most]
     ends, widths = answer.interval(name, ALPHA)[:most], answer.half_width(name, ALPHA)[:most]
-    cells = [_cell(*each) for each in zip(values, ends, widths, doubts, strict=True)]
+    noise = answer.noise_width(name, ALPHA)[:most]
+    cells = [_cell(*each) for each in zip(values, ends, widths, noise, doubts, strict=True)]
     if taken is None:
         return cells
     return [cell | {"bias": biases.told(each)} for cell, each in zip(cells, taken, strict=False)]
 
 
-def _cell(value: Any, ends: Any, width: Any, doubt: bool) -> Cell:
+def _cell(value: Any, ends: Any, width: Any, noise: Any, doubt: bool) -> Cell:
     if isinstance(value, list):
-        items = [_cell(*each, doubt) for each in zip(value, ends, width, strict=True)]
+        items = [_cell(*each, doubt) for each in zip(value, ends, width, noise, strict=True)]
         return _number("[" + ", ".join(item["text"] for item in items) + "]", None, None, None, "", doubt) | {
             "items": items
         }
     low, high = ends
-    return _number(words.number(value, width), value, low, high, _bar(width, value, low, high), doubt)
+    rounded = noise if _open(ends) == (True, True) else width
+    return _number(words.number(value, rounded), value, low, high, _bar(width, noise, value, low, high), doubt)
 
 
-def _bar(width: Any, value: Any, low: Any, high: Any) -> str:
-    """How far off; of an interval that is open at one side, where the other one ends."""
-    open_low, open_high = (isinstance(end, float) and math.isinf(end) for end in (low, high))
-    if open_high and not open_low and low is not None:
-        return f"at least {words.number(low, _distance(value, low))}"
-    if open_low and not open_high and high is not None:
-        return f"at most {words.number(high, _distance(value, high))}"
+def _open(ends: Any) -> tuple[bool, bool]:
+    """Is an interval without an end there, below and above?"""
+    if not isinstance(ends, tuple):
+        return False, False
+    low, high = (isinstance(end, float) and math.isinf(end) for end in ends)
+    return low, high
+
+
+def _bar(width: Any, noise: Any, value: Any, low: Any, high: Any) -> str:
+    """How far off; of an interval that is open at one side, where the other one ends, at both sides, what noise is."""
+    match _open((low, high)):
+        case (False, True) if low is not None:
+            return f"at least {words.number(low, _distance(value, low))}"
+        case (True, False) if high is not None:
+            return f"at most {words.number(high, _distance(value, high))}"
+        case (True, True):
+            return f"noise {words.bar(noise, value)}".rstrip()
     return words.bar(width, value)
 
 

@@ -71,6 +71,8 @@ def known(releases: Sequence[Mapping[str, Any]]) -> dict[str, str]:
     if not numbers:
         return {}
     bars, hidden = sum(bool(cell["error"]) for cell in numbers), sum(cell["hidden"] for cell in numbers)
+    open_ = sum(bool(cell["error"]) and None in (cell["low"], cell["high"]) for cell in numbers if "items" not in cell)
+    without = f"; {open_} have no upper or no lower end, since what limits cut is not known" if open_ else ""
     measured = (f"{each['column']}: {each['words']}" for answer in answers for each in answer["bias"])
     notes = (note for table in tables for note in table["notes"])
     reach = (each for one in releases if one["bounds"] != words.WITHHELD for each in one["bounds"])
@@ -78,6 +80,6 @@ def known(releases: Sequence[Mapping[str, Any]]) -> dict[str, str]:
     more = [f"and {len(moved) - _MOST_NOTES} more: see the answers"] if len(moved) > _MOST_NOTES else []
     return {
         "utility": f"95 % error bars stand beside {bars} of the {len(numbers)} numbers of the answers shown, and "
-        f"{hidden} of these are hidden by noise; whether that is exact enough for their use is not stated",
+        f"{hidden} of these are hidden by noise{without}; whether that is exact enough for their use is not stated",
         "bias": "\n".join([*moved[:_MOST_NOTES], *more]),
     }

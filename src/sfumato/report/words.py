@@ -114,6 +114,11 @@ def bar(width: float | None, of: Any = None) -> str:
     return f"± {number(width, width)}" + (" days" if isinstance(of, date) else "")
 
 
+def without_advice(note: str) -> str:
+    """A note of an answer, without what whoever asks could write in Python next time: a report has other readers."""
+    return note.partition("; limits=None ")[0]
+
+
 def mechanism(name: str) -> str:
     """The kind of a plan: plan-laplace/1 as "laplace"."""
     kind = name.removeprefix("plan-").partition("/")[0].replace("-", " ") if name.startswith("plan-") else name
