@@ -60,6 +60,7 @@ CAUSES: tuple[Cause, ...] = (
         "would be a fresh budget", "give --under, the account that it is a part of, or --reason why nobody counts twice"
     ),
     Cause("there is no account", "name one of these, or make it: `sfumato ledger allocate`"),
+    Cause("adopt another policy first", "adopt another policy first: `sfumato ledger adopt FILE --reason WHY`"),
     Cause("nobody asked for that", "see `sfumato ledger pending` for what was asked for"),
     Cause(
         "and what was paid so far protects those whom",

@@ -100,10 +100,26 @@ def limit(where: Where, name: str, given: tuple[str | None, str | None, str | No
 
     def act(ledger: Ledger) -> str:
         budget = asked if delta_given or asked.epsilon is None else _with_delta_of(ledger, name, asked)
-        ledger.change_limit(name, budget, reason=reason)
+        try:
+            ledger.change_limit(name, budget, reason=reason)
+        except BudgetError as problem:
+            if delta_given or "takes a fresh share of delta" not in str(problem):
+                raise
+            raise _short_of_delta(name, budget, problem) from None
         return f"account {name} has {budget} now"
 
     return _changed(where, "ledger-limit/1", name, act)
+
+
+def _short_of_delta(name: str, budget: Budget, problem: BudgetError) -> CommandError:
+    """An account that was used is raised with some delta more; who did not speak of delta is told how much does."""
+    more = f"--epsilon {float(budget.epsilon):g} --delta {float(2 * budget.delta):g}"
+    return CommandError(
+        f"the limit of {name} stays as it is",
+        str(problem).partition(": ")[0],
+        f"sfumato ledger limit {name} {more} --reason WHY",
+        BUDGET,
+    )
 
 
 def _with_delta_of(ledger: Ledger, name: str, budget: Budget) -> Budget:

@@ -83,7 +83,10 @@ def ask(where: Where, do: str, on: str, what: str, reason: str) -> Outcome:
     def act(ledger: Ledger) -> list[str]:
         nonlocal name
         name = ledger.ask(Act(do=do, on=on, what=what), reason=reason)
-        return [f"it is asked for under the name {name}", f"others approve it: `sfumato ledger approve {name[:12]}`"]
+        return [
+            f"it is asked for under the name {name}",
+            f"others approve it: `sfumato ledger approve {name[:12]} --reason WHY`",
+        ]
 
     return _ruled(where, "ledger-ask/1", act, lambda: name)
 
@@ -139,6 +142,12 @@ def _named(name: str, known: list[str]) -> str:
 
 def accept_restore(where: Where, persons: tuple[str, ...], reason: str) -> Outcome:
     """Go on from this copy of the ledger, though its anchor or its head saw another."""
+    if len(persons) != 2 or len(set(persons)) != 2:
+        raise CommandError(
+            "two persons answer for that",
+            f"{len(set(persons))} different name(s) are given",
+            "give two names: --person A --person B",
+        )
 
     def act(ledger: Ledger) -> list[str]:
         ledger.accept_restore(reason, persons)
