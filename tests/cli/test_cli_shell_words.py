@@ -105,7 +105,7 @@ def test_the_collection_sees_what_it_should() -> None:
     found = [text for _, text in told()]
     for part in (
         "bounds={'cost': (lowest, highest)}",
-        "limits=None",
+        "limits='advise'",
         "unclip=True",
         "accept_restore",
         "Unit('user:cost')",
@@ -133,7 +133,7 @@ def test_words_that_no_text_holds_any_more_are_gone() -> None:
             "use bounds: --bounds COLUMN=LOWEST:HIGHEST",
             "use bounds: bounds: {COLUMN: [LOWEST, HIGHEST]}",
         ),
-        ("limits=None lets the adviser", "--limit advise lets the adviser", "advise: true lets the adviser"),
+        ("limits='advise' lets the adviser", "--limit advise lets the adviser", "advise: true lets the adviser"),
         ("Give limits={'rows': 10}.", "Give --limit rows=10.", "Give limits: {rows: 10}."),
         ("; unclip=True raises", "; --unclip raises", "; unclip: true raises"),
         ("(keys={'column': 'select'})", "(--keys COLUMN=select)", "(keys: {COLUMN: select})"),

@@ -37,6 +37,10 @@ def test_limits_may_be_a_mapping() -> None:
         assert sql(QUERY, SCHEMA, unit=USER, epsilon=1, limits=limits).limits == Limits(rows=3, keys=2)
 
 
+def test_what_an_answer_advises_is_taken_by_sql_as_by_a_project() -> None:
+    assert sql(QUERY, SCHEMA, unit=USER, epsilon=1, limits="advise") == sql(QUERY, SCHEMA, unit=USER, epsilon=1)
+
+
 def test_names_are_compared_without_case() -> None:
     upper = sql(
         "select WARD, Sum(DAYS) as S from VISITS group by WARD", SCHEMA, unit=USER, epsilon=1,

@@ -149,7 +149,7 @@ def test_a_bias_in_words(given: list[Any], known: bool, words: str) -> None:
 def test_an_open_interval_is_told_as_at_least() -> None:
     class Open:
         columns = numbers = ("n", "m", "mean")
-        notes = ("what that cuts is not known; limits=None lets the adviser choose limits",)
+        notes = ("what that cuts is not known; limits='advise' lets the adviser choose limits",)
         unreliable: ClassVar = {"n": [False], "m": [False], "mean": [False]}
 
         def __len__(self) -> int:

@@ -85,7 +85,7 @@ _PHRASES: tuple[_Phrase, ...] = (
     _Phrase(r"\bkeys=\{'column': 'select'\}", "--keys COLUMN=select", "keys: {COLUMN: select}"),
     _Phrase(r"\bkeys=\{'column': \[\.\.\.\]\}", "--keys COLUMN=A,B", "keys: {COLUMN: [A, B]}"),
     _Phrase(r"\blimits=\{'rows': (\w+)\}", r"--limit rows=\1", r"limits: {rows: \1}"),
-    _Phrase(r"\blimits=None\b", "--limit advise", "advise: true"),
+    _Phrase(r"\blimits='advise'", "--limit advise", "advise: true"),
     _Phrase(r"\bunclip=True\b", "--unclip", "unclip: true"),
     _Phrase(r"\baccuracy=\{'([^']+)': \{'rank': (\w+)\}\}", r"--accuracy rank.\1=\2", r"accuracy: {\1: {rank: \2}}"),
     _Phrase(r"\bgroup_rows=(\w+)", r"--group-rows \1", r"group_rows: \1"),

@@ -13,6 +13,7 @@ from .. import checks
 from ..errors import PlanError, install_line
 from ..owners import other_names
 from ..query import Limits, Sql, sql, unreadable
+from ..query.ask import ADVISE
 from ..query.comments import options_in
 from .accounts import Accounts, open_accounts
 from .alone import LOCK, WAIT, alone
@@ -107,7 +108,7 @@ class Project:
         given = {name: value for name, value in options.items() if value is not None}
         written = options_in(text)
         asked = {**written, **given}
-        advise = given.get("limits") == "advise"
+        advise = given.get("limits") == ADVISE
         if advise:
             del given["limits"]
         if not {"epsilon", "rho", "accuracy"} & set(asked):

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import MISSING
 from dataclasses import fields as fields_of
-from typing import Any, TypeVar
+from typing import Any, Final, Literal, TypeVar
 
 from .. import checks
 from ..errors import ArgumentError
@@ -20,6 +20,7 @@ from .plan import Sql
 from .refusal import QueryError
 
 T = TypeVar("T", Limits, Hints)
+ADVISE: Final = "advise"
 
 
 def sql(
@@ -35,7 +36,7 @@ def sql(
     alpha: Any = 0.05,
     keys: Mapping[str, Any] | None = None,
     bounds: Mapping[str, Any] | None = None,
-    limits: Limits | Mapping[str, Any] | None = None,
+    limits: Limits | Mapping[str, Any] | Literal["advise"] | None = None,
     shares: Mapping[str, Any] | None = None,
     advice: Any = None,
     floor: bool | None = None,
@@ -52,8 +53,8 @@ def sql(
     keys      the groups, by column, where they do not come from the schema or a public table; "select" chooses them
               privately
     bounds    (lowest, highest) by column, for what the schema gives no bounds for
-    limits    how much one unit counts for at most; without it the adviser measures that first, for the share `advice`
-              of the budget
+    limits    how much one unit counts for at most; without it, or with "advise", the adviser measures that first, for
+              the share `advice` of the budget
     hints     what is publicly known of the units, such as {"units": 5000, "rows": {1: 0.7, 5: 0.3}}: the limits are
               then chosen by it, for nothing
     shares    weights of the questions, where some should be more exact than others
@@ -63,6 +64,7 @@ def sql(
     All of it can also stand in a comment of the query: -- sfumato: epsilon=1, delta=1e-6, rows=10
     """
     schema, protects = schema_and_unit(data, unit)
+    limits = None if isinstance(limits, str) and limits == ADVISE else limits
     given: dict[str, Any] = {
         "epsilon": epsilon, "delta": delta, "rho": rho, "accuracy": accuracy, "group_rows": group_rows, "keys": keys,
         "bounds": bounds, "limits": limits, "shares": shares, "advice": advice, "floor": floor,

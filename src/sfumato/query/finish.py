@@ -210,8 +210,8 @@ def notes(plan: Sql, design: Design, advice: Advice | None, raw: Mapping[str, An
 
 
 _UNKNOWN = (
-    "what that cuts from the numbers is not known, so they are at least what they say; limits=None lets the adviser "
-    "choose limits and measure it, unclip=True measures it for these"
+    "what that cuts from the numbers is not known, so they are at least what they say; limits='advise' lets the "
+    "adviser choose limits and measure it, unclip=True measures it for these"
 )
 _UNSEEN = "noise hid from the adviser how much units hold, so what limits cut from {} is not known; spend more"
 _ANY = {"rows": "1", "keys": 1, "most_keys": 1, "values": 1, "reaches": {}, "cuts": {}}

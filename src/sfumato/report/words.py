@@ -116,7 +116,7 @@ def bar(width: float | None, of: Any = None) -> str:
 
 def without_advice(note: str) -> str:
     """A note of an answer, without what whoever asks could write in Python next time: a report has other readers."""
-    return note.partition("; limits=None ")[0]
+    return note.partition("; limits='advise' ")[0]
 
 
 def mechanism(name: str) -> str:
