@@ -139,6 +139,7 @@ def test_words_that_no_text_holds_any_more_are_gone() -> None:
         ("(keys={'column': 'select'})", "(--keys COLUMN=select)", "(keys: {COLUMN: select})"),
         ("protect Unit('user:p')", "protect unit: user:p (in sfumato.yaml)", "protect unit: user:p"),
         ("a new file, or overwrite=True: x", "a new file, or --overwrite: x", "a new file, or --overwrite: x"),
+        ("raised with ledger.change_limit.", "raised with `sfumato ledger limit`.", None),
         ("run `verify`", "run `sfumato ledger verify`", "run `sfumato ledger verify`"),
         ("this one with accept_restore", "this one with `sfumato ledger accept-restore`", None),
     ],

@@ -130,7 +130,8 @@ class Balance:
     def words(self, *, brief: bool = False) -> str:
         """All of it in one line; `brief` leaves delta out."""
         text = f"{self.now} spent" + (f" at delta {float(self.delta):g}" if self.delta and not brief else "")
-        text += f"; it was {digits(self.was)}" if self.was is not None and self.was != self.spent else ""
+        if self.was is not None and digits(self.was) != digits(self.spent):
+            text += f"; it was {digits(self.was)}"
         if self.fits is False:
             return f"{text}; this one does not fit: {self.lack}"
         text += "" if self.after is None else f"; this one makes it {digits(self.after)}"

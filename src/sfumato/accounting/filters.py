@@ -297,7 +297,7 @@ class Filter:
         return (
             f"The budget of {self.budget} does not cover this release; nothing was charged.\n  "
             + "\n  ".join(self.short(event, delta))
-            + "\nFix: ask for less (a smaller epsilon or delta), or have the budget raised."
+            + "\nFix: ask for less (a smaller epsilon or delta), or have the budget raised with ledger.change_limit."
         )
 
     def short(self, event: Priced, delta: Fraction) -> list[str]:

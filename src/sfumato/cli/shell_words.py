@@ -113,6 +113,7 @@ _PHRASES: tuple[_Phrase, ...] = (
         "`sfumato ledger accept-restore`",
         "`sfumato ledger accept-restore`",
     ),
+    _Phrase(r"\bledger\.change_limit\b", "`sfumato ledger limit`", "`sfumato ledger limit`"),
     _Phrase(r"\bledger\.pending\(\)", "`sfumato ledger pending`", "`sfumato ledger pending`"),
     _Phrase(r"\bledger\.verify\(\)|`verify`", "`sfumato ledger verify`", "`sfumato ledger verify`"),
     _Phrase(r"\bsee ledger\.spent\b", "see `sfumato ledger status ACCOUNT`", "see `sfumato ledger status ACCOUNT`"),
