@@ -151,6 +151,8 @@ def test_the_ten_minutes_on_a_semicolon_file(tmp_path: Path, sales: float) -> No
     assert close(row["total"], sales) and close(row["march"], 4000) and row["total"]["error"] < sales / 10
     (table,) = asked(tmp_path, "describe", "--check", "--epsilon", "1")["tables"]
     assert not any(each["seen"] for each in table["columns"])
+    assert any("counts for at most" in note for note in table["notes"])
+    assert not any("--limit" in note or "--unclip" in note for note in table["notes"]), "the check has no such options"
 
 
 def test_semicolons_are_told_and_nothing_is_guessed(tmp_path: Path, sales: float) -> None:
@@ -247,7 +249,8 @@ def test_a_check_is_priced_before_it_is_paid(tmp_path: Path, sales: float) -> No
     body = asked(tmp_path, "describe", "--check", "--dry-run")
     (table,) = body["tables"]
     assert table["price"] == "epsilon = 0.12" and table["receipt"] is None and table["error"] > 0 and body["fits"]
-    assert "± " in sfumato("describe", "--check", "--dry-run", at=tmp_path).out
+    dry = sfumato("describe", "--check", "--dry-run", at=tmp_path).out
+    assert "± " in dry and "; room for about " in dry
     with open_project(tmp_path).ledger(read_only=True) as ledger:
         assert not list(ledger.releases())
     short = sfumato("describe", "--check", "--dry-run", "--epsilon", "9", at=tmp_path)

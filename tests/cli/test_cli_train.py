@@ -56,6 +56,8 @@ def test_a_training_from_quote_to_weights(folder: Path) -> None:
     assert not (folder / "model.pt").exists() and entries(folder, "hold", "draw") == []
 
     body = train(folder, "--note", "who comes back")
+    rooms = [one["budget"][0]["room"] for one in (quoted, body)]
+    assert rooms[0] is not None and rooms[0] == rooms[1], "as many more after it as the quote said"
     schema = json.loads(sfumato("schema", "train", at=folder).out)
     for each in (quoted, body):
         jsonschema.validate(each, schema)

@@ -19,7 +19,7 @@ from ..screen import columns, facts, percent, say
 from ..telling import Outcome
 from .answers import notes_of
 from .asking import ReceiptDocument, pay
-from .budgets import AccountDocument, accounts, show_accounts, stands, with_changes
+from .budgets import AccountDocument, accounts, room_for, show_accounts, stands, with_changes
 from .numbers import exact
 
 _ALPHA = 0.05
@@ -110,7 +110,8 @@ def _quote(project: Project, name: str, plan: Sql, account: str | None, body: Ch
         quote = project.curator(ledger, account).quote(plan)
         now = stands(ledger, quote.used)
         after = now if quote.due is not None else stands(ledger, quote.used, plan)
-        body.budget = with_changes(accounts(ledger, quote.used), now, after)
+        room = room_for(ledger, quote.used, plan, paid=quote.due is not None)
+        body.budget = with_changes(accounts(ledger, quote.used), now, after, room)
     body.fits = body.fits and quote.affordable
     error = max(plan.expected_errors(_ALPHA).values(), default=None)
     body.tables.append(
@@ -140,7 +141,7 @@ def _release(project: Project, name: str, plan: Sql, account: str | None, body: 
             error=float(answer.half_width(rows, _ALPHA)[0]),
             rows=float(answer[rows][0]),
             columns=[CheckedColumn(**asdict(each)) for each in found],
-            notes=notes_of(answer),
+            notes=[note.partition("; --limit advise ")[0] for note in notes_of(answer)],  # no option of this command
             receipt=paid.receipt,
         )
     )

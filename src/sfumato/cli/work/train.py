@@ -24,7 +24,7 @@ from ..progress import working
 from ..screen import say
 from ..telling import Outcome, data_opens, screen
 from .asking import receipt_document
-from .budgets import accounts, stands, with_changes
+from .budgets import accounts, room_for, stands, with_changes
 from .out_files import write_out
 from .shortage import short_of
 from .train_bar import training_bar
@@ -88,8 +88,10 @@ def _trained(
                 body.forecast = _forecast(plan)
         if asked.quote:
             now = stands(ledger, quote.used)
-            after = stands(ledger, quote.used, plan) if stand.new and quote.due is None else now
-            body.budget = with_changes(accounts(ledger, quote.used), now, after)
+            new = stand.new and quote.due is None
+            after = stands(ledger, quote.used, plan) if new else now
+            room = room_for(ledger, quote.used, plan, paid=not new)
+            body.budget = with_changes(accounts(ledger, quote.used), now, after, room)
             body.alert = project.alert(ledger)
             return Outcome(body, lambda console: show_train(console, body), 0 if body.fits else BUDGET)
         checkpoint = checkpoint_of(asked, training, project, plan, stand, key, out)
@@ -99,7 +101,8 @@ def _trained(
             plan, public, curator, ledger, tuple(quote.used), checkpoint, key, asked.note or training.note
         )
         _ended(body, release, ledger, stand)
-        body.budget = with_changes(accounts(ledger, quote.used), before, stands(ledger, quote.used))
+        room = room_for(ledger, quote.used, plan, paid=True)
+        body.budget = with_changes(accounts(ledger, quote.used), before, stands(ledger, quote.used), room)
         body.alert = project.alert(ledger)
     _write(body, release, out, checkpoint)
     body.measured = None if public is None else _measured(plan, release.value.model, public)
