@@ -99,6 +99,13 @@ def test_it_is_told_to_people(folder: Path) -> None:
         "next      model.load_state_dict",
     ):
         assert part in told.out, told.out
+    reported = sfumato("ledger", "report", "training", "--out", "training.html", at=folder)
+    assert reported.code == 0, reported.err
+    page = (folder / "training.html").read_text(encoding="utf-8")
+    for part in ("tells back from age, ward, cost", "20 steps, each over units drawn at random, with probability 0.25",
+                 "is clipped to 1, and Gaussian noise of ", "The answer is a model, which no page shows"):  # fmt: skip
+        assert part in page, part
+    assert "not told in words" not in page and "release_report(" not in page
     (folder / "longer.yaml").write_text(YAML.replace("epochs: 5", "epochs: 6"), encoding="utf-8")
     quote = sfumato("train", "longer.yaml", "--quote", at=folder)
     assert "forecast  about " in quote.out and "measured on made-up records" in quote.out

@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 from typing import Any
 
-from . import words
+from . import trainings, words
 from .accounts import Released
 from .redaction import Redaction
 
@@ -18,7 +18,7 @@ def question(row: Released, hide: Redaction) -> dict[str, Any]:
     """The query in the form that is paid for once (None of a plan that is none), the steps, and what the engine was
     asked."""
     text = str((row.parameters or {}).get("text"))
-    told = row.words or ()
+    told = row.words or trainings.steps(row)
     statements = [step for step in told if _STATEMENT.match(step)]
     steps = [step for step in told if step not in statements]
     return {

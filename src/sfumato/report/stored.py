@@ -14,6 +14,7 @@ from .accounts import Released
 from .accounts.history import plan_of
 from .questions import QUERY
 from .redaction import Redaction
+from .trainings import MODEL, TRAINING
 
 _NOISE = "Error bars cover the noise; they do not cover values clamped to bounds, rows left out, or wrong data."
 _BIAS = "Error bars cover the noise and, where a bias is told, what limits took away; they do not cover wrong data."
@@ -47,7 +48,9 @@ def answered(row: Released, answer: bytes | None, release: Release | None = None
     if hashlib.sha256(answer).hexdigest() != row.answer:
         return Stored(reason="The stored answer is not the one that was given: its hash differs. Run ledger.verify().")
     plan = None if row.plan is None else plan_of(row.plan)
-    return Stored(reason=_CODE) if plan is None else Stored(plan, record.parse(answer))
+    if plan is None:
+        return Stored(reason=MODEL if row.mechanism == TRAINING else _CODE)
+    return Stored(plan, record.parse(answer))
 
 
 def _of_caller(row: Released, release: Any) -> Stored:
