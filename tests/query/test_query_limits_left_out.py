@@ -8,6 +8,7 @@ import pytest
 
 from sfumato import Limits, Schema, Unit, record, schema, sql
 from sfumato.query.plan import Sql
+from sfumato.query.words import counts_for
 from sfumato.schema import Table
 from tests.query.still import answered
 
@@ -63,6 +64,13 @@ def test_no_unit_counts_in_more_groups_than_there_are() -> None:
 def test_what_was_chosen_is_said() -> None:
     text = "SELECT drug, COUNT(*) AS n FROM visits GROUP BY drug"
     assert any("5 groups where users are counted" in line for line in plan(text, limits={"rows": 5}).explain())
+
+
+def test_what_follows_from_rows_is_said_beforehand() -> None:
+    """A quote speaks of limits as they were given; it met keys that nobody gave, and failed."""
+    text = "SELECT ward, COUNT(DISTINCT user) AS n, COUNT(DISTINCT drug) AS d FROM visits GROUP BY ward"
+    said = counts_for(plan(text, limits={"rows": 5}), Limits(rows=5))
+    assert said == "each user counts for at most 5 groups where users are counted; 5 different values"
 
 
 def test_limits_stored_before_mean_what_they_meant() -> None:

@@ -14,6 +14,7 @@ if TYPE_CHECKING:
 def counts_for(plan: Sql, limits: Limits) -> str:
     """How much one unit counts for, at most; of each limit only what the query uses."""
     questions, unit = plan.questions, plan.unit.column or "row"
+    limits = limits.completed(plan.front.groups)
     found = []
     if questions.measures or questions.ranked or questions.binned:
         rows = float(limits.rows)
