@@ -165,3 +165,45 @@ def test_numbers_that_are_shown_for_being_high_are_not_taken_at_their_word() -> 
     plain = figures.measured("v", np.rint(draw.normal(40.0, 10.0, 400_000)))
     near = plain.value[plain.value >= threshold]
     assert np.mean(near - 19.6 <= 40.0) < 0.1
+
+
+def test_notes_say_on_which_side_the_truth_may_lie(visits: dict[str, Any]) -> None:
+    """Counts and sums are at least what they say, averages and quantiles are not."""
+
+    def said(columns: str) -> str:
+        answer = answered(plan(f"SELECT {columns} FROM visits", limits=Limits(rows=3)), visits)
+        (note,) = (note for note in answer.notes if note.startswith("what that cuts"))
+        return note
+
+    assert "not known, so they are at least what they say;" in said("COUNT(*) AS n, SUM(cost) AS s")
+    assert "not known, so they may be off to either side;" in said("AVG(cost) AS m, QUANTILE(cost, [0.2, 0.5]) AS q")
+    mixed = said("AVG(cost) AS m, COUNT(*) AS n, SUM(cost) AS s, -COUNT(*) AS l")
+    assert "so n and s are at least what they say, l is at most what it says, m may be off to either side;" in mixed
+
+
+def test_no_end_is_shown_that_noise_hides(visits: dict[str, Any]) -> None:
+    """Of a ratio over next to nothing neither end is known: at least minus infinity is no news."""
+    few = {name: column[:2] for name, column in visits["visits"].items()}
+    made = plan("SELECT COUNT(*) / SUM(cost) AS r FROM visits", limits=Limits(rows=3))
+    for seed in range(8):
+        answer = answered(made, {"visits": few}, Noise(SeededBits(seed)))
+        assert answer.interval("r") == [(-np.inf, np.inf)]
+        assert texts_of(answer.cells("r")[0])[1] == " noise ± ∞ ?" and "inf" not in str(answer)
+
+
+def test_the_end_on_the_screen_is_the_one_in_the_file(visits: dict[str, Any]) -> None:
+    """Also where noise is not the same on both sides: among groups that are shown for their number of units."""
+    text = "SELECT item, COUNT(DISTINCT patient) AS p FROM visits GROUP BY item"
+    rows = {**visits["visits"], "item": visits["visits"]["item"] % 40}
+    answer = answered(plan(text, limits=Limits(rows=3, keys=2)), {"visits": rows}, Noise(SeededBits(3)))
+    assert len(answer)
+    for cell, low in zip(answer.cells("p"), answer.table()["p_low"], strict=True):
+        assert cell.above and not cell.below and cell.value - cell.width == pytest.approx(low)
+
+
+def test_losses_are_told_in_plain_words(visits: dict[str, Any]) -> None:
+    columns = {**SCHEMA.table("visits").columns, "cost": real(0, 100, nulls=0, decimals=2)}
+    schema = Schema({"visits": Table(columns, unit="patient")})
+    made = sql("SELECT SUM(cost * 1.19) AS s FROM visits", schema, unit=Unit("user:patient"), epsilon=1, delta=1e-6)
+    notes = answered(made, visits, Noise(SeededBits(1))).notes
+    assert any("from sum of visits.cost * 1.19: the number was raised" in note for note in notes)

@@ -180,6 +180,18 @@ def test_an_open_interval_is_told_as_at_least() -> None:
     assert table["rows"][0][0]["low"] == 900 and table["rows"][0][0]["high"] is None
 
 
+def test_what_is_open_on_both_sides_shows_its_noise() -> None:
+    """With given limits: a count is at least what it says, an average may be off to either side."""
+    ledger = MemoryLedger({"visits": Budget(epsilon=3, delta=1e-5)})
+    text = "SELECT COUNT(*) AS n, AVG(cost) AS mean FROM visits"
+    Curator(visits(), ledger).release(sf.sql(text, visits(), epsilon=1, delta=1e-7, limits={"rows": 2}))
+    answer = document(account_report(ledger, "visits"))["releases"][0]["answer"]
+    count, mean = answer["tables"][0]["rows"][0]
+    assert count["error"].startswith("at least ") and mean["error"].startswith("noise ± ")
+    assert (mean["low"], mean["high"], count["high"]) == (None, None, None) and "∞" not in mean["error"]
+    assert [each["words"].rpartition("may be ")[2] for each in answer["bias"]] == ["larger", "larger or smaller"]
+
+
 def test_fields_that_plans_know_are_filled_in() -> None:
     found = document(account_report(both(), "visits"))
     told = {name: line["account"] for name, line in fields(found).items()}

@@ -81,22 +81,35 @@ class Argument:
     text: str
     inside: bool = False
 
+    @property
+    def spoken(self) -> str:
+        """The text without the types that exact arithmetic goes through."""
+        if "CAST(" not in self.text:
+            return self.text
+        holder = exp.paren(self.tree.copy())
+        for node in list(holder.find_all(exp.Cast)):
+            inner = node.this  # an exact number stands there as a text
+            node.replace(exp.Literal.number(inner.this) if isinstance(inner, exp.Literal) else inner)
+        return str(holder.this.sql("duckdb"))
+
     def around(self, centre: Fraction) -> Measure:
         """The sum of x - centre."""
         tree = self.tree.copy()
         if centre:
             tree = exp.Sub(this=_real(tree), expression=_number(centre))
-        name = f"sum of {self.text}" + (f" - {float(centre):g}" if centre else "")
+        less = f" - {float(centre):g}" if centre else ""
+        name, title = f"sum of {self.text}{less}", f"sum of {self.spoken}{less}"
         whole = self.whole and centre.denominator == 1
         ends = self.lower - centre, self.upper - centre
         beside = self.count().name
-        return Measure(name, tree, *ends, whole, name, self.nullable, self.inside, beside)
+        return Measure(name, tree, *ends, whole, title, self.nullable, self.inside, beside)
 
     def count(self) -> Measure:
         """How many are not NULL."""
         if not self.nullable:
             return count_rows()
-        return counted(exp.Not(this=exp.Is(this=self.tree.copy(), expression=exp.Null())), self.text)
+        there = counted(exp.Not(this=exp.Is(this=self.tree.copy(), expression=exp.Null())), self.text)
+        return replace(there, title=f"rows with {self.spoken}")
 
     def beside(self, other: Argument) -> Argument:
         """NULL where the other is."""

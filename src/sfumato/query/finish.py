@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import replace
 from statistics import NormalDist
 from typing import TYPE_CHECKING, Any
@@ -79,7 +79,7 @@ def answer(plan: Sql, raw: Mapping[str, Any]) -> Answer:
         Output(name, each, _shown(plan, node), _bias(each, evaluate(node, measured, names, size)))
         for (name, node), each in zip(outermost.outputs, outputs.values(), strict=True)
     ]
-    return Answer(shown, spreads, kept, notes(plan, design, advice, raw))
+    return Answer(shown, spreads, kept, notes(plan, design, advice, raw, shown))
 
 
 def _bias(value: Value, measured: Value) -> tuple[Floats | None, ...]:
@@ -185,7 +185,9 @@ def expected_loss(plan: Sql, hints: Hints) -> str:
     return f"by the hints, that takes about {100 * loss(plan, hints, plan.limits):.2g} % of all rows away"
 
 
-def notes(plan: Sql, design: Design, advice: Advice | None, raw: Mapping[str, Any]) -> list[str]:
+def notes(
+    plan: Sql, design: Design, advice: Advice | None, raw: Mapping[str, Any], shown: Sequence[Output] = ()
+) -> list[str]:
     """What was clipped, dropped and suppressed, as far as that may be known without spending."""
     lines = []
     unit = plan.unit.column or "row"
@@ -196,7 +198,7 @@ def notes(plan: Sql, design: Design, advice: Advice | None, raw: Mapping[str, An
     elif plan.hints is not None:
         lines.append(f"{expected_loss(plan, plan.hints)}; the intervals do not rely on that")
     elif plan.layout.histograms:
-        lines.append(_UNKNOWN)
+        lines.append(f"{UNKNOWN}{_sides(shown)}; {_KNOW}")
     if design.selects:
         votes = design.votes
         assert votes is not None
@@ -209,12 +211,39 @@ def notes(plan: Sql, design: Design, advice: Advice | None, raw: Mapping[str, An
     return lines + cell_words.note(plan)
 
 
-_UNKNOWN = (
-    "what that cuts from the numbers is not known, so they are at least what they say; limits='advise' lets the "
-    "adviser choose limits and measure it, unclip=True measures it for these"
-)
+UNKNOWN = "what that cuts from the numbers is not known"
+_KNOW = "limits='advise' lets the adviser choose limits and measure it, unclip=True measures it for these"
 _UNSEEN = "noise hid from the adviser how much units hold, so what limits cut from {} is not known; spend more"
 _ANY = {"rows": "1", "keys": 1, "most_keys": 1, "values": 1, "reaches": {}, "cuts": {}}
+
+
+_SIDES = {(True, False): "at least", (False, True): "at most", (True, True): "off to either side"}
+
+
+def _sides(shown: Sequence[Output]) -> str:
+    """On which side of the numbers the truth may lie; by name, where that is not the same for all."""
+    names: dict[tuple[bool, bool], list[str]] = {}
+    for output in shown:
+        places = output.value.places if isinstance(output.value, Lists) else (output.value,)
+        figures = [each for each in places if isinstance(each, Figure)]
+        side = any(np.any(each.above) for each in figures), any(np.any(each.below) for each in figures)
+        if any(side):
+            names.setdefault(side, []).append(output.name)
+    said = [_side(names[side], side, alone=len(names) == 1) for side in _SIDES if side in names]
+    return f", so {', '.join(said)}" if said else ""
+
+
+def _side(names: list[str], side: tuple[bool, bool], *, alone: bool) -> str:
+    """n is at least what it says; m and q may be off to either side; they are, where there are no others."""
+    who = "they" if alone else " and ".join(filter(None, (", ".join(names[:-1]), names[-1])))
+    if all(side):
+        return f"{who} may be {_SIDES[side]}"
+    one = not alone and len(names) == 1
+    return f"{who} {'is' if one else 'are'} {_SIDES[side]} what {'it says' if one else 'they say'}"
+
+
+def _percent(share: float) -> str:
+    return f"{share:.2g}" if abs(share) < 99.5 else f"{share:.0f}"
 
 
 def _losses(plan: Sql, advice: Advice, raw: Mapping[str, Any]) -> Iterator[str]:
@@ -233,7 +262,8 @@ def _losses(plan: Sql, advice: Advice, raw: Mapping[str, Any]) -> Iterator[str]:
         if name != COUNTED and held > 0:
             share, doubt = 100 * cut.loss / held, 100 * 1.96 * cut.doubt / held
             so = "others may have brought" if name in plan.questions.distinct else "the number was raised by that"
-            yield f"limits cut about {share:.2g} % (± {doubt:.2g} %) from {what}: {so}, and intervals cover the rest"
+            cut_share = f"{_percent(share)} % (± {_percent(doubt)} %)"
+            yield f"limits cut about {cut_share} from {what}: {so}, and intervals cover the rest"
     if unseen:
         yield _UNSEEN.format(", ".join(unseen))
 

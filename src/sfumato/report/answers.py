@@ -56,22 +56,33 @@ def _of_columns(answer: Any, title: str, most: int) -> dict[str, Any]:
         if numbers:
             by_row = biases.taken(answer, name)
             cells.append(_numbers(answer, name, most, by_row))
-            either = any(_open(end) == (True, True) for end in answer.interval(name, ALPHA))
-            taken += [] if by_row is None else [biases.sentence(_inner(title, name), by_row, either)]
+            either = any(map(_open_below, answer.interval(name, ALPHA)))
+            taken += [] if by_row is None else [biases.sentence(_inner(title, name), by_row, either=either)]
         else:
             cells.append([_key(each) for each in answer[name][:most]])
     rows = [list(row) for row in zip(*cells, strict=True)]
-    return _table(title, columns, rows, len(answer), map(words.without_advice, answer.notes), taken)
+    return _table(title, columns, rows, len(answer), answer.notes, taken)
 
 
 def _numbers(answer: Any, name: str, most: int, taken: list[biases.Taken | None] | None) -> list[Cell]:
     values, doubts = answer[name][:most], answer.unreliable[name][:most]
     ends, widths = answer.interval(name, ALPHA)[:most], answer.half_width(name, ALPHA)[:most]
-    noise = answer.noise_width(name, ALPHA)[:most]
+    noise = answer.noise_width(name, ALPHA)[:most] if hasattr(answer, "noise_width") else widths
     cells = [_cell(*each) for each in zip(values, ends, widths, noise, doubts, strict=True)]
     if taken is None:
         return cells
     return [cell | {"bias": biases.told(each)} for cell, each in zip(cells, taken, strict=False)]
+
+
+def _open_below(ends: Any) -> bool:
+    """May the truth be any amount below? Dates have no end that is infinite."""
+    if isinstance(ends, list):
+        return any(map(_open_below, ends))
+    return ends is not None and (ends[0] is None or _infinite(ends[0]))
+
+
+def _infinite(end: Any) -> bool:
+    return isinstance(end, float) and math.isinf(end)
 
 
 def _cell(value: Any, ends: Any, width: Any, noise: Any, doubt: bool) -> Cell:
@@ -81,27 +92,19 @@ def _cell(value: Any, ends: Any, width: Any, noise: Any, doubt: bool) -> Cell:
             "items": items
         }
     low, high = ends
-    rounded = noise if _open(ends) == (True, True) else width
-    return _number(words.number(value, rounded), value, low, high, _bar(width, noise, value, low, high), doubt)
-
-
-def _open(ends: Any) -> tuple[bool, bool]:
-    """Is an interval without an end there, below and above?"""
-    if not isinstance(ends, tuple):
-        return False, False
-    low, high = (isinstance(end, float) and math.isinf(end) for end in ends)
-    return low, high
+    shown = words.number(value, noise if _infinite(width) else width)
+    return _number(shown, value, low, high, _bar(width, noise, value, low, high), doubt)
 
 
 def _bar(width: Any, noise: Any, value: Any, low: Any, high: Any) -> str:
-    """How far off; of an interval that is open at one side, where the other one ends, at both sides, what noise is."""
-    match _open((low, high)):
-        case (False, True) if low is not None:
-            return f"at least {words.number(low, _distance(value, low))}"
-        case (True, False) if high is not None:
-            return f"at most {words.number(high, _distance(value, high))}"
-        case (True, True):
-            return f"noise {words.bar(noise, value)}".rstrip()
+    """How far off; of an interval that is open at one side, where the other one ends, and at both, the noise."""
+    open_low, open_high = _infinite(low), _infinite(high)
+    if open_high and not open_low and low is not None:
+        return f"at least {words.number(low, _distance(value, low))}"
+    if open_low and not open_high and high is not None:
+        return f"at most {words.number(high, _distance(value, high))}"
+    if _infinite(width) and not _infinite(noise):
+        return f"noise {words.bar(noise, value)}"
     return words.bar(width, value)
 
 

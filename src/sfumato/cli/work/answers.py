@@ -33,7 +33,7 @@ class Number(Part):
     error     how far the farther end of the interval is; null where there is none, or where it is open
     low, high the interval at confidence 1 - alpha; null where it is open
     bias      by how much the number was raised for what limits cut; null where nobody knows what that is
-    reliable  false where noise hides the number
+    reliable  false where noise, or what limits cut, hides the number
     """
 
     value: JsonValue

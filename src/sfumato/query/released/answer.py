@@ -12,7 +12,7 @@ import numpy as np
 
 from ...checks import library, refuse
 from ...display import csv_text
-from .figures import Figure
+from .figures import Bools, Figure
 from .mixtures import Floats, Spreads
 from .texts import ROWS, Cell, drawn, page
 from .values import Keys, Lists, Truth, Value, keys_of
@@ -38,7 +38,7 @@ class Answer:
     columns     the names, as in the SELECT list
     rows        a dict for each row
     std         for each column of numbers, the standard deviations of the noise
-    unreliable  for each column of numbers: where noise hides the number, so that it should not be relied on
+    unreliable  for each column of numbers: where noise, or what limits cut, hides the number: do not rely on it
     raw         numbers before they were raised to 0 or otherwise clipped, for the columns where that was done
     notes       what was clipped, dropped and suppressed, as far as it may be known
     """
@@ -127,27 +127,42 @@ class Answer:
     def noise_width(self, name: str, alpha: float = _ALPHA) -> list[Any]:
         """The half-width that noise alone, and what is known of cuts, would leave: also where intervals are open."""
 
-        def width(figure: Figure) -> Floats:
-            low, high = figure.noise_interval(self._spreads, checked)
-            with np.errstate(all="ignore"):
-                return np.asarray(np.maximum(high - figure.value, figure.value - low))
-
         checked = _confidence(alpha)
-        return self._each(self._numeric(name), width, open_=True)
+        return self._each(self._numeric(name), lambda figure: np.maximum(*self._noise(figure, checked)), open_=True)
 
     def cells(self, name: str, alpha: float = _ALPHA) -> list[Cell]:
         """A column as people read it: numbers with their error bars."""
         if name not in self.numbers:
             return [Cell(each) for each in self[name]]
-        figures = _figures(self._outputs[name].value)
+        checked, output = _confidence(alpha), self._outputs[name]
+        figures = _figures(output.value)
         barred = any(each.noisy for each in figures)
-        widths = self.noise_width(name, alpha) if barred else [None] * len(self)
-        above, below = (
-            np.logical_or.reduce([np.broadcast_to(side, each.value.shape) for each, side in sides])[self._rows]
-            for sides in ([(each, each.above) for each in figures], [(each, each.below) for each in figures])
+        widths = (
+            self._each(output, lambda each: self._told(each, checked), open_=True) if barred else [None] * len(self)
         )
-        parts = zip(self[name], widths, self.unreliable[name], above.tolist(), below.tolist(), strict=True)
+        sides = zip(*(self._open(each, checked) for each in figures), strict=True)
+        above, below = (np.logical_or.reduce(side)[self._rows].tolist() for side in sides)
+        parts = zip(self[name], widths, self.unreliable[name], above, below, strict=True)
         return [Cell(value, width, doubt, True, up, down) for value, width, doubt, up, down in parts]
+
+    def _noise(self, figure: Figure, alpha: float) -> tuple[Floats, Floats]:
+        """How far noise alone, and what is known of cuts, may have moved a figure: from below, from above."""
+        low, high = figure.noise_interval(self._spreads, alpha)
+        with np.errstate(all="ignore"):
+            return np.asarray(figure.value - low), np.asarray(high - figure.value)
+
+    def _open(self, figure: Figure, alpha: float) -> tuple[Bools, Bools]:
+        """Where the truth may be any amount above, and below: where one end is not known and noise hides the other,
+        both."""
+        down, up = self._noise(figure, alpha)
+        above, below = (np.broadcast_to(side, figure.value.shape) for side in (figure.above, figure.below))
+        return np.asarray(above | (below & np.isinf(up))), np.asarray(below | (above & np.isinf(down)))
+
+    def _told(self, figure: Figure, alpha: float) -> Floats:
+        """The width beside a number: to the one end that is known, else to the farther one."""
+        down, up = self._noise(figure, alpha)
+        above, below = self._open(figure, alpha)
+        return np.where(above & ~below, down, np.where(below & ~above, up, np.maximum(down, up)))
 
     @property
     def exact(self) -> Mapping[str, bool]:
