@@ -176,6 +176,42 @@ def test_semicolons_are_told_and_nothing_is_guessed(tmp_path: Path, sales: float
     assert 'price: decimal: ","' in ran.out and 'day: dates: "%d.%m.%Y"' in ran.out and "for town" not in ran.out
 
 
+def old_spreadsheet(folder: Path) -> None:
+    """Windows lines, names with capitals, every cell in quotes, and towns in Latin-1."""
+    draw = random.Random(7)
+    lines = ['"Kunde";"Ort";"Betrag"']
+    lines += [
+        f'"K{place % 900}";"{draw.choice(["Zürich", "Bern"])}";"1.{place % 900 + 100},50"' for place in range(3600)
+    ]
+    (folder / "umsatz.csv").write_bytes("".join(f"{line}\r\n" for line in lines).encode("latin-1"))
+
+
+OLD = (
+    "--source", "umsatz.csv", "--unit", "Kunde", "--decimal", ",", "--thousands", ".", "--rows", "4", "--epsilon", "3",
+    "--column", "Ort=category:Zürich,Bern", "--column", "Betrag=real:0:3000",
+)  # fmt: skip
+
+
+def test_an_old_spreadsheet_is_read_in_its_encoding(tmp_path: Path) -> None:
+    old_spreadsheet(tmp_path)
+    ran = begun(tmp_path, *OLD, "--encoding", "latin-1")
+    assert "--encoding" not in ran.out
+    (row,) = asked(tmp_path, "query", "SELECT SUM(Betrag) AS total FROM umsatz", "--epsilon", "1")["rows"]
+    assert row["total"]["low"] <= 3600 * 1550 and row["total"]["high"] is None, "given limits: at least"
+    (table,) = asked(tmp_path, "describe", "--check", "--epsilon", "1")["tables"]
+    assert [each["column"] for each in table["columns"]] == ["Ort", "Betrag"] and table["rows"] > 3400
+    assert not any(each["seen"] for each in table["columns"]) and not any("UTF-8" in note for note in table["notes"])
+
+
+def test_rows_that_are_no_text_are_spoken_of(tmp_path: Path) -> None:
+    """Half of the rows are left out before anything is counted: no count of cells can tell, so that it says so."""
+    old_spreadsheet(tmp_path)
+    assert "give --encoding latin-1" in begun(tmp_path, *OLD).out
+    ran = sfumato("describe", "--check", "--epsilon", "1", at=tmp_path)
+    assert ran.code == 0 and "try encoding: latin-1" in " ".join(ran.out.split())
+    assert "--limit" not in ran.out and "--unclip" not in ran.out, "a check has no such options"
+
+
 @pytest.mark.slow
 def test_the_questions_on_a_semicolon_file(tmp_path: Path, sales: float) -> None:
     terminal = wizard(tmp_path)
@@ -218,6 +254,7 @@ def test_blanks_in_the_line_of_names_are_taken_for_what_they_are(tmp_path: Path)
         (("--thousands", "."), "another sign"),
         (("--dates", "tomorrow"), "a year among them"),
         (("--null", ","), "without delimiters"),
+        (("--encoding", "ebcdic"), "utf-8"),
     ],
 )
 def test_signs_that_cannot_be_are_refused(tmp_path: Path, sales: float, words: tuple[str, str], said: str) -> None:

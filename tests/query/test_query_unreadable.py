@@ -154,6 +154,16 @@ def test_it_is_paid_for_and_rehearsed(tmp_path: Path) -> None:
     assert not found["cost"].seen and found["cost"].hints == () and found["cost"].low == 0
 
 
+def test_columns_are_found_whatever_their_case() -> None:
+    """Names of an answer are in the case of SQL; the schema's are as the file has them."""
+    table = Table({"Kunde": key(), "Ort": category(["a"]), "Rows": whole(0, 9)}, unit="Kunde")
+    made = sf.unreadable(Schema({"t": table}), unit=Unit("user:Kunde"), epsilon=10, limits={"rows": 1})
+    answer = answered(made, {"t": {"Kunde": np.arange(500), "Ort": ["?"] * 500, "Rows": [3] * 500}})
+    town, rows = findings(table, Unit("user:Kunde"), Csv("x.csv"), answer)
+    assert (town.column, town.cells, town.seen) == ("Ort", 500, True)
+    assert (rows.column, rows.cells, rows.seen) == ("Rows", 0, False)
+
+
 def test_hints_name_what_was_not_said_yet() -> None:
     def hints(column: Column, source: Source) -> str:
         table = Table({"patient": key(), "x": column}, unit="patient")

@@ -25,8 +25,8 @@ if TYPE_CHECKING:
 
 _NOTE = "cells that cannot be read count as missing: `sfumato describe --check` tells about how many, for a small price"
 HELP = (
-    "where many cells cannot be read, correct the column, or how its file is read (trim, decimal, thousands, dates and "
-    "null of its source), and name the version of the data anew"
+    "where many cells cannot be read, correct the column, or how its file is read (trim, decimal, thousands, dates, "
+    "null and encoding of its source), and name the version of the data anew"
 )
 
 
@@ -41,8 +41,8 @@ def checkable(table: Table, unit: Unit) -> list[str]:
 
 def all_rows(names: list[str]) -> str:
     """What the number of rows is called beside these columns."""
-    name = "rows"
-    while name in names:
+    name, taken = "rows", {each.lower() for each in names}  # names of SQL differ by more than case
+    while name in taken:
         name = f"all {name}"
     return name
 
@@ -80,14 +80,14 @@ class Finding:
 def findings(table: Table, unit: Unit, source: Source, answer: Answer, alpha: float = 0.05) -> list[Finding]:
     """The columns of a check, one by one, from the released answer alone."""
     names = checkable(table, unit)
-    rows = all_rows(names)
+    rows, *counts = answer.columns  # in the order of the names, which SQL writes in its own case
     total, spread = float(answer[rows][0]), float(answer.noise_width(rows, alpha / 2)[0])
     found = []
-    for name in names:
-        cells, error = float(answer[name][0]), float(answer.noise_width(name, alpha)[0])
-        wide = float(answer.noise_width(name, alpha / 2)[0])  # both bars hold at once, so the ratio does
+    for name, count in zip(names, counts, strict=True):
+        cells, error = float(answer[count][0]), float(answer.noise_width(count, alpha)[0])
+        wide = float(answer.noise_width(count, alpha / 2)[0])  # both bars hold at once, so the ratio does
         ends = _part(cells - wide, total + spread), _part(cells, total), _part(cells + wide, total - spread)
-        seen = cells > float(answer.noise_width(name, alpha / len(names))[0])  # one false alarm among all, at most
+        seen = cells > float(answer.noise_width(count, alpha / len(names))[0])  # one false alarm among all, at most
         helps = tuple(hints(table.columns[name], name, source)) if seen else ()
         found.append(Finding(name, cells, error, ends[1], ends[0], ends[2], seen, helps))
     return found
@@ -95,6 +95,15 @@ def findings(table: Table, unit: Unit, source: Source, answer: Answer, alpha: fl
 
 def _part(cells: float, rows: float) -> float:
     return min(max(cells / rows, 0.0), 1.0) if rows > 0 else 1.0
+
+
+def left_out(source: Source) -> list[str]:
+    """What no count of cells can tell: rows that are no text are in none of the numbers."""
+    if not isinstance(source, Csv) or source.encoding != "utf-8":
+        return []
+    return [
+        "rows that are not UTF-8 are left out of all numbers: if fewer rows count than should, try encoding: latin-1"
+    ]
 
 
 def hints(column: Column, name: str, source: Source) -> Iterator[str]:

@@ -68,6 +68,10 @@ def init(
         str | None,
         typer.Option(metavar="TEXT", help="What stands in them where a cell is missing: NA, ?", show_default=False),
     ] = None,
+    encoding: Annotated[
+        str | None,
+        typer.Option(metavar="NAME", help="Of their text: utf-8, latin-1 or utf-16.", show_default=False),
+    ] = None,
     name: Annotated[
         str | None, typer.Option(metavar="NAME", help="Of the project. Default: the folder's.", show_default=False)
     ] = None,
@@ -101,7 +105,7 @@ def init(
         flags = Flags(
             sources=tuple(source or ()), units=tuple(unit or ()), columns=tuple(column or ()),
             public=tuple(public or ()), header=header, trim=trim, decimal=decimal, thousands=thousands, dates=dates,
-            null=null, name=name, epsilon=epsilon, delta=delta, rows=rows,
+            null=null, encoding=encoding, name=name, epsilon=epsilon, delta=delta, rows=rows,
         )  # fmt: skip
         return begin(folder, flags, example=example, asking=not (yes or json))
 

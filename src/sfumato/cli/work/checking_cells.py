@@ -12,12 +12,13 @@ from rich.text import Text
 from ...plan import price_text
 from ...project import Project, open_project
 from ...query import Sql
-from ...query.cell_words import HELP, all_rows, checkable, findings
+from ...query.cell_words import HELP, checkable, findings, left_out
+from ...query.finish import UNKNOWN
 from ..documents import Document, Part
 from ..problems import BUDGET, CommandError
 from ..screen import columns, facts, percent, say
+from ..shell_words import in_shell
 from ..telling import Outcome
-from .answers import notes_of
 from .asking import ReceiptDocument, pay
 from .budgets import AccountDocument, accounts, room_for, show_accounts, stands, with_changes
 from .numbers import exact
@@ -131,7 +132,7 @@ def _quote(project: Project, name: str, plan: Sql, account: str | None, body: Ch
 def _release(project: Project, name: str, plan: Sql, account: str | None, body: CheckDocument) -> None:
     paid = pay(project, plan, account=account, note=f"cells of {name} that cannot be read")
     answer, table = paid.release.value, project.schema.table(name)
-    rows = all_rows(checkable(table, project.unit))
+    rows = answer.columns[0]
     found = findings(table, project.unit, project.sources[name], answer, _ALPHA)
     body.tables.append(
         CheckedTable(
@@ -141,11 +142,16 @@ def _release(project: Project, name: str, plan: Sql, account: str | None, body: 
             error=float(answer.half_width(rows, _ALPHA)[0]),
             rows=float(answer[rows][0]),
             columns=[CheckedColumn(**asdict(each)) for each in found],
-            notes=[note.partition("; --limit advise ")[0] for note in notes_of(answer)],  # no option of this command
+            notes=_notes(answer, project.sources[name]),
             receipt=paid.receipt,
         )
     )
     body.budget, body.alert = paid.budget, paid.alert
+
+
+def _notes(answer: Any, source: Any) -> list[str]:
+    """What the answer says, without options that a check does not have; and what no count of cells can tell."""
+    return [*(in_shell(note) for note in answer.notes if not note.startswith(UNKNOWN)), *left_out(source)]
 
 
 def _show(console: Console, body: CheckDocument, *, dry_run: bool) -> None:

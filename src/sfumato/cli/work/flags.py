@@ -28,6 +28,7 @@ class Flags:
     thousands: str | None = None
     dates: str | None = None
     null: str | None = None
+    encoding: str | None = None
     name: str | None = None
     epsilon: str | None = None
     delta: str | None = None
@@ -64,7 +65,14 @@ def _written(seen: Look, flags: Flags) -> Look:
         return seen
     guessed = {} if flags.trim is False else {"trim": True} if not seen.header else seen.written
     written = {**guessed, **flags.written}
-    return replace(seen, written=written, notes=(*seen.notes, *suggestion(seen.delimiter, written)))
+    seen = encoded(seen, flags)
+    told = suggestion(seen.delimiter, written, unsaid=flags.encoding is None and seen.encoding == "utf-8")
+    return replace(seen, written=written, notes=(*seen.notes, *told))
+
+
+def encoded(seen: Look, flags: Flags) -> Look:
+    """A CSV file in the encoding that somebody gave."""
+    return seen if flags.encoding is None else replace(seen, encoding=checked({"encoding": flags.encoding})["encoding"])
 
 
 def say_columns(draft: Draft, flags: Flags) -> None:

@@ -12,7 +12,7 @@ from ..screen import columns
 from . import wizard_words as words
 from .column_words import column_given, listed
 from .draft import TableDraft, plain_name
-from .flags import Flags
+from .flags import Flags, encoded
 from .looking import SUFFIXES, Look, duckdb_tables, kind_of, look, look_by_place
 from .prompts import Prompts
 from .proposing import Column, propose
@@ -129,7 +129,7 @@ def _ask_cells(prompts: Prompts, seen: Look, flags: Flags) -> Look:
             read=number_given,
             default="1234,5",
         )
-    return replace(seen, written={**written, **flags.written})
+    return replace(encoded(seen, flags), written={**written, **flags.written})
 
 
 def ask_dates(prompts: Prompts, table: TableDraft, flags: Flags) -> None:

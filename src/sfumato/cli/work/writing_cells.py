@@ -22,6 +22,9 @@ _SEMICOLONS = (
     "if its numbers have decimal commas, give --decimal , and if its days are written like 31.12.2026, --dates "
     "31.12.2026: what is not written as was said counts as missing"
 )
+_ENCODING = (
+    "it is read as UTF-8, and rows that are not are left out: if an old spreadsheet wrote it, give --encoding latin-1"
+)
 
 
 def number_given(text: str) -> dict[str, str]:
@@ -52,7 +55,10 @@ def checked(written: Mapping[str, Any]) -> dict[str, Any]:
     return dict(written)
 
 
-def suggestion(delimiter: str, written: Mapping[str, Any]) -> tuple[str, ...]:
-    """What to tell somebody who is not asked."""
+def suggestion(delimiter: str, written: Mapping[str, Any], *, unsaid: bool = False) -> tuple[str, ...]:
+    """What to tell somebody who is not asked; unsaid: nobody has said the encoding, nor does the first line."""
     notes = ["blanks around cells are left away (trim: true); --no-trim keeps them"] if written.get("trim") else []
-    return (*notes, *([_SEMICOLONS] if delimiter == ";" and not {"decimal", "dates"} & set(written) else []))
+    if delimiter == ";":
+        notes += [] if {"decimal", "dates"} & set(written) else [_SEMICOLONS]
+        notes += [_ENCODING] if unsaid else []
+    return tuple(notes)
