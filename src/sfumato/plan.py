@@ -274,6 +274,11 @@ class Plan(ABC, Generic[D, R]):
         """The same by name, for a plan with several answers."""
         return {}
 
+    @property
+    def error_words(self) -> str:
+        """What is to be said behind these widths: what they do not cover. Nothing by default."""
+        return ""
+
     def expected_work(self) -> Mapping[str, str]:
         """What running it takes (time, memory), in words by name, where that is worth saying: a quote shows it. From
         public fields and made-up rows alone; none by default."""
@@ -372,9 +377,9 @@ def told_before(plan: Plan[Any, Any]) -> Iterator[tuple[str, str]]:
     named = plan.expected_errors(_ALPHA)  # first: a name may say that it is in ranks, or that other columns have none
     width = plan.expected_error(_ALPHA)
     if not named and width is not None:
-        yield "error", f"±{width:.4g} at 95 %"
+        yield "error", f"±{width:.4g} at 95 %{plan.error_words}"
     for name, each in named.items():
-        yield "error", f"{name}: ±{each:.4g} at 95 %"
+        yield "error", f"{name}: ±{each:.4g} at 95 %{plan.error_words}"
 
 
 def _within(owner: Any, kind: type[Any]) -> Iterator[Any]:

@@ -7,6 +7,7 @@ import pyarrow as pa
 import pytest
 
 from sfumato import Limits, Schema, Unit, record, schema, sql
+from sfumato.plan import told_before
 from sfumato.query.plan import Sql
 from sfumato.query.words import counts_for
 from sfumato.schema import Table
@@ -95,3 +96,12 @@ def test_an_average_without_rows_is_within_its_bounds(also: str) -> None:
     assert means[5] == 53.5
     assert tuple(answer.interval("mean", 0.05)[5]) == (17.0, 90.0)
     assert answer.unreliable["mean"][5]
+
+
+def test_an_error_that_is_known_beforehand_says_what_it_leaves_out() -> None:
+    """Limits of users may cut; one row is one row."""
+    text = "SELECT COUNT(*) AS n FROM visits"
+    alone = Schema({"visits": Table({"age": schema.whole(17, 90)}, name="visits")})
+    by_user, by_row = plan(text, limits={"rows": 5}), sql(text, alone, unit=Unit(), epsilon=1)
+    assert any(line.endswith("at 95 %, of noise alone") for _, line in told_before(by_user))
+    assert any(line.endswith("at 95 %") for _, line in told_before(by_row))

@@ -282,6 +282,10 @@ class Sql(Plan[Connection, dict[str, Any]]):
     def expected_errors(self, alpha: float) -> Mapping[str, float]:
         return ranks.named(self, finish.expected(self, alpha))
 
+    @property
+    def error_words(self) -> str:
+        return ", of noise alone" if self.layout.histograms else ""
+
     def statements(self) -> dict[str, str]:
         """The SQL that the engine runs, by what it is for; with the adviser, as it would be for limits of 1."""
         return {name: tree.sql("duckdb", pretty=True) for name, tree in self._statements.items()}

@@ -29,7 +29,8 @@ _WIDE = len("verdict")
 
 class Expected(Part):
     """The half-width of a column that is known before anything runs; null where it depends on the data, with `why`. Of
-    a quantile in rows of rank, and about what that is in its own unit, where `why` is what that assumes."""
+    a quantile in rows of rank, and about what that is in its own unit, where `why` is what that assumes. Of noise
+    alone: what limits cut is not in it."""
 
     column: str
     error: float | None
@@ -135,7 +136,8 @@ def _show(console: Console, body: QuoteDocument, plan: Sql, raising: list[str], 
     for each in body.errors:
         if each.error is not None:
             about = ("", "") if each.why is None else (f" (about, {each.why})", "dim")
-            lines.append(("error", Text.assemble(f"{each.column} ± {each.error:,.4g} {at}", about)))
+            width = f"{each.column} ± {each.error:,.4g} {at}{plan.error_words}"
+            lines.append(("error", Text.assemble(width, about)))
         else:
             lines.append(("error", Text.assemble(f"{each.column}: not known yet", (f" ({each.why})", "dim"))))
     if body.advised:
