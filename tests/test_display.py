@@ -248,6 +248,27 @@ def test_error_bars_of_what_is_not_known() -> None:
     assert display.span([(math.inf, 1.0), (1.0, math.inf)]) is None
     open_ = display.error_bar(1.0, math.inf, (0.0, 2.0))
     assert "stroke-dasharray" in open_ and len(Page(open_).all("line")) == 1
+
+
+@pytest.mark.parametrize(
+    ("sides", "words", "caps"),
+    [
+        ({"above": True}, "50, at least 40", [40.0]),
+        ({"below": True}, "50, at most 60", [60.0]),
+        ({"above": True, "below": True}, "50, noise ± 10", []),
+        ({}, "50 ± 10", [40.0, 60.0]),
+    ],
+)
+def test_open_bars_have_no_end_and_lead_out_of_sight(sides: dict[str, bool], words: str, caps: list[float]) -> None:
+    """An end that is drawn is one that is known."""
+    page = Page(display.error_bar(50.0, 10.0, (1.0, 101.0), **sides))
+    lines = [{name: float(line[name] or "nan") for name in ("x1", "x2", "y1", "y2")} for line in page.all("line")]
+    assert [line["x1"] for line in lines if line["x1"] == line["x2"]] == pytest.approx(
+        [4 + 112 * (cap - 1) / 100 for cap in caps], abs=0.1
+    )
+    reach = min(line["x1"] for line in lines), max(line["x2"] for line in lines)
+    assert (reach[0] == 4) == sides.get("below", False) and (reach[1] == 116) == sides.get("above", False)
+    assert page.all("svg")[0]["aria-label"] == words
     outside = Page(display.error_bar(50.0, 100.0, (0.0, 2.0), doubt=True))
     assert not outside.all("circle") and len(outside.all("line")) == 1, "a point out of sight is not put elsewhere"
 

@@ -146,6 +146,9 @@ def bar(used: float, now: float = 0.0) -> Html:
     return Html(f'<span style="white-space:nowrap">{picture} <small>{text(told)}</small></span>')
 
 
+_DASHES = ' stroke-dasharray="2 2"'
+
+
 def span(points: Iterable[tuple[float, float | None]]) -> tuple[float, float] | None:
     """The stretch that holds these numbers with their error bars, so that all are drawn to one scale."""
     ends = [value + sign * (width or 0.0) for value, width in points for sign in (-1, 1) if math.isfinite(value)]
@@ -153,28 +156,46 @@ def span(points: Iterable[tuple[float, float | None]]) -> tuple[float, float] | 
     return (min(ends), max(ends)) if ends else None
 
 
-def error_bar(value: float, width: float | None, within: tuple[float, float] | None, *, doubt: bool = False) -> Html:
+def error_bar(
+    value: float,
+    width: float | None,
+    within: tuple[float, float] | None,
+    *,
+    doubt: bool = False,
+    above: bool = False,
+    below: bool = False,
+) -> Html:
     """A number as a point with its error bar, drawn to the scale of `within`, as far as it is in sight there; a thin
-    line at 0."""
+    line at 0. Where the truth may be any amount above or below, dashes lead out of sight, and no end is drawn."""
     if within is None or width is None or not math.isfinite(value):
         return Html("")
     low, high = within
-    at, left, right = (_across(x, low, high) for x in (value, value - width, value + width))
+    at, middle = _across(value, low, high), _ERROR_HEIGHT / 2
     colour = SHORT if doubt else "currentColor"
-    middle = _ERROR_HEIGHT / 2
+    style = f'stroke="{colour}" stroke-opacity=".7"'
     drawn = ""
     if low < 0 < high:
         zero = _across(0.0, low, high)
         drawn += _line(zero, 0, zero, _ERROR_HEIGHT, 'stroke="currentColor" stroke-opacity=".3"')
-    dashes = "" if math.isfinite(width) else ' stroke-dasharray="2 2"'
-    drawn += _line(left, middle, right, middle, f'stroke="{colour}" stroke-opacity=".7"{dashes}')
-    for x, end in ((value - width, left), (value + width, right)):
-        if low <= x <= high:
-            drawn += _line(end, middle - 3, end, middle + 3, f'stroke="{colour}" stroke-opacity=".7"')
+    left, right = (_across(x, low, high) for x in (low if below else value - width, high if above else value + width))
+    known = left if not below else at, right if not above else at
+    if known[0] < known[1] or not (above or below):
+        drawn += _line(known[0], middle, known[1], middle, style + ("" if math.isfinite(width) else _DASHES))
+    for x, end, open_ in ((value - width, left, below), (value + width, right, above)):
+        if open_:
+            drawn += _line(min(at, end), middle, max(at, end), middle, style + _DASHES)
+        elif low <= x <= high:
+            drawn += _line(end, middle - 3, end, middle + 3, style)
     if low <= value <= high:
         drawn += f'<circle cx="{at:.1f}" cy="{middle:g}" r="2.5" fill="{colour}"/>'
-    words = f"{value:.6g} ± {width:.3g}" + (", hidden by noise" if doubt else "")
+    words = _bar_words(value, width, above, below) + (", hidden by noise" if doubt else "")
     return _svg(_ERROR_WIDTH, _ERROR_HEIGHT, words, drawn)
+
+
+def _bar_words(value: float, width: float, above: bool, below: bool) -> str:
+    if above != below:
+        return f"{value:.6g}, at {f'least {value - width:.6g}' if above else f'most {value + width:.6g}'}"
+    return f"{value:.6g}{', noise' if above else ''} ± {width:.3g}"
 
 
 def percent(share: float) -> str:

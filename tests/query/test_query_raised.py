@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Sequence
 from dataclasses import replace
 from typing import Any
@@ -83,7 +84,9 @@ def test_given_limits_say_at_least(visits: dict[str, Any]) -> None:
     assert "at least" in str(answer) and "what limits cut is not known" in legend(answer.cells("n"), "95 %")
     table = answer.table()
     assert table["n_bias"] == [None] * 3 and table["n_high"] == [np.inf] * 3
-    assert "≥" in answer._repr_html_()
+    shown = answer._repr_html_()
+    assert "≥" in shown and "at least" in shown and "noise ±" in shown
+    assert not re.search(r'aria-label="[\d.]+ ±', shown), "no bar is closed"
 
 
 def test_where_nothing_can_be_cut_intervals_are_closed() -> None:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import datetime
 import sys
 from collections.abc import Iterator
+from dataclasses import replace
 from importlib import import_module
 from pathlib import Path
 from typing import Any
@@ -69,6 +70,17 @@ def test_a_point_and_an_error_bar_for_each_row(ax: Any) -> None:
         assert bar.tolist() == [[pytest.approx(low), place], [pytest.approx(high), place]]
     assert ax.get_title() == "n (± at 95 %)" and ax.get_xlabel() == "n" and ax.get_legend() is None
     assert ax.get_ylim()[0] > ax.get_ylim()[1], "the first row is on top"
+
+
+def test_open_intervals_have_no_end_on_the_open_side(ax: Any) -> None:
+    """What limits cut is not known: the number is at least so much, and hollow."""
+    figure = replace(measured("n", [50.0, 90.0]), above=True)
+    found = Answer([Output("k", keys(["east", "north"], "text")), Output("n", figure)], SPREADS, range(2))
+    plot_answer(found, ax=ax)
+    assert dots(ax) == {"open: what limits cut is not known": ([50.0, 90.0], [0, 1])} and ax.get_legend() is not None
+    assert [bar[:, 0].tolist() for bar in bars(ax)] == [
+        [low, value] for (low, _), value in zip(found.interval("n"), found["n"], strict=True)
+    ]
 
 
 def test_the_confidence_can_be_chosen(ax: Any) -> None:

@@ -15,21 +15,27 @@ MOST = 30
 """Rows of a plot with names: of longer tables the largest numbers are drawn."""
 
 _WIDEST = 40
-_DOUBT = {"color": display.SHORT, "markerfacecolor": "none"}
+_HIDDEN, _OPEN = "hidden by noise", "open: what limits cut is not known"
+_STYLES: dict[str, dict[str, str]] = {
+    "released": {"color": "C0"},
+    _OPEN: {"color": "C0", "markerfacecolor": "none"},
+    _HIDDEN: {"color": display.SHORT, "markerfacecolor": "none"},
+}
 
 
 class Point(NamedTuple):
-    """One number, its interval, and whether noise hides it."""
+    """One number, its interval, and how it is drawn."""
 
     label: Any
     value: Any
     low: Any
     high: Any
-    doubt: bool = False
+    style: str = "released"
 
 
 def plot_answer(release: Any, column: str | None = None, *, alpha: float = 0.05, ax: Any = None) -> Any:
-    """The numbers of a release with their error bars. What noise hides is hollow and red.
+    """The numbers of a release with their error bars. What noise hides is hollow and red; hollow is also what is open,
+    since nobody knows what limits cut: only an end that is known is drawn.
 
     release  a Release, or the answer to a query (`release.value`)
     column   of a query, the column of numbers to draw; of a sequence, the part: by default the first, or all
@@ -51,31 +57,31 @@ def plot_answer(release: Any, column: str | None = None, *, alpha: float = 0.05,
     (_along if along else _below)(ax, drawn, title)
     said = [f"± at {100 * (1 - alpha):g} %", *notes]
     ax.set_title(f"{title} ({', '.join(said)})" if title else ", ".join(said), parse_math=False)
-    if any(each.doubt for each in drawn):
+    if any(each.style != "released" for each in drawn):
         ax.legend()
     return ax
 
 
 def _along(ax: Any, points: Sequence[Point], title: str) -> None:
     """Vertical error bars over an axis of numbers or dates."""
-    for doubt, style in ((False, {"color": "C0"}), (True, _DOUBT)):
-        some = [each for each in points if each.doubt == doubt]
+    for name, style in _STYLES.items():
+        some = [each for each in points if each.style == name]
         if some:
             at = [each.label for each in some]
             ax.vlines(at, [each.low for each in some], [each.high for each in some], color=style["color"], alpha=0.6)
             size = 6 if len(points) <= MOST else 3
-            ax.plot(at, [each.value for each in some], "o", label=_named(doubt), markersize=size, **style)
+            ax.plot(at, [each.value for each in some], "o", label=name, markersize=size, **style)
     ax.set_ylabel(title, parse_math=False)
 
 
 def _below(ax: Any, points: Sequence[Point], title: str) -> None:
     """Horizontal error bars, the first one on top."""
-    for doubt, style in ((False, {"color": "C0"}), (True, _DOUBT)):
-        some = [each for each in points if each.doubt == doubt]
+    for name, style in _STYLES.items():
+        some = [each for each in points if each.style == name]
         if some:
-            at = [place for place, each in enumerate(points) if each.doubt == doubt]
+            at = [place for place, each in enumerate(points) if each.style == name]
             ax.hlines(at, [each.low for each in some], [each.high for each in some], color=style["color"], alpha=0.6)
-            ax.plot([each.value for each in some], at, "o", label=_named(doubt), **style)
+            ax.plot([each.value for each in some], at, "o", label=name, **style)
     ax.set_yticks(range(len(points)), [_short(each.label) for each in points], parse_math=False)
     ax.set_ylim(len(points) - 0.5, -0.5)
     ax.set_xlabel(title, parse_math=False)
@@ -134,11 +140,11 @@ def _point(figure: Any) -> Point:
 
 
 def _bounded(label: Any, value: Any, low: Any, high: Any, *, doubt: bool = False) -> Point:
-    """An end that is not known, or infinite, is not drawn; the number then says nothing by itself."""
+    """An end that is not known, or infinite, is not drawn."""
     if value is None:
         return Point(label, None, None, None)
     ends = [value if end is None or (isinstance(end, float) and math.isinf(end)) else end for end in (low, high)]
-    return Point(label, value, ends[0], ends[1], doubt or ends != [low, high])
+    return Point(label, value, *ends, _HIDDEN if doubt else _OPEN if ends != [low, high] else "released")
 
 
 def _is_scale(labels: Sequence[Any]) -> bool:
@@ -150,10 +156,6 @@ def _is_scale(labels: Sequence[Any]) -> bool:
 def _size(value: Any) -> float:
     """Of dates, the latest are the largest."""
     return abs(value) if isinstance(value, int | float) else float(value.toordinal())
-
-
-def _named(doubt: bool) -> str:
-    return "hidden by noise" if doubt else "released"
 
 
 def _short(label: Any) -> str:

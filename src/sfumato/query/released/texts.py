@@ -63,7 +63,9 @@ def page(names: Sequence[str], columns: Sequence[Sequence[Cell]], rows: int, not
         shown += [[value for value, _ in parts], [bar.strip() for _, bar in parts]]
         shown.append(
             [
-                "" if point is None else display.error_bar(*point, within, doubt=cell.doubt)
+                ""
+                if point is None
+                else display.error_bar(*point, within, doubt=cell.doubt, above=cell.above, below=cell.below)
                 for point, cell in zip(points, cells, strict=True)
             ]
         )
