@@ -99,6 +99,23 @@ def test_a_row_of_data_is_not_repeated(tmp_path: Path) -> None:
     assert ran.code == 0
 
 
+@pytest.mark.parametrize(
+    "row",
+    [
+        "39, State-gov, 77516, Bachelors, 13, Never-married, Adm-clerical, Not-in-family, White, Male, <=50K",
+        "Violetta;Gasse 3;31.12.1971;rot;ledig",
+        "Violetta,red,single,?,north",
+        '"Violetta","red","1,5","north","single"',
+    ],
+)
+def test_a_row_of_words_with_a_number_among_them_is_data(tmp_path: Path, row: str) -> None:
+    """As UCI Adult begins: the first person must not become the names of the columns."""
+    (tmp_path / "adult.data").write_text(f"{row}\n", encoding="utf-8")
+    ran = sfumato("init", "--source", "adult.data", "--yes", "--unit", "row", at=tmp_path)
+    assert ran.code == 2 and "may hold no names" in ran.err and not (tmp_path / "sfumato.yaml").exists()
+    assert not re.search("State-gov|Never-married|Violetta|single|ledig|Gasse", ran.err + ran.out)
+
+
 def test_years_as_names_are_names_if_you_say_so(tmp_path: Path) -> None:
     (tmp_path / "visits.csv").write_text("patient,2024,2025,2026\n", encoding="utf-8")
     assert sfumato("init", "--source", "visits.csv", "--yes", at=tmp_path).code == 2

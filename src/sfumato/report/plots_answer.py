@@ -144,7 +144,7 @@ def _bounded(label: Any, value: Any, low: Any, high: Any, *, doubt: bool = False
     if value is None:
         return Point(label, None, None, None)
     ends = [value if end is None or (isinstance(end, float) and math.isinf(end)) else end for end in (low, high)]
-    return Point(label, value, *ends, _HIDDEN if doubt else _OPEN if ends != [low, high] else "released")
+    return Point(label, value, ends[0], ends[1], _HIDDEN if doubt else _OPEN if ends != [low, high] else "released")
 
 
 def _is_scale(labels: Sequence[Any]) -> bool:

@@ -99,7 +99,7 @@ def _looks(path: Path, flags: Flags) -> list[Look]:
     if seen.doubtful and flags.header is None:
         raise CommandError(
             f"the first line of {path.name} may hold no names",
-            "more than half of its words look like numbers or dates, as in a row of data, so they are not shown",
+            "some of its words look like numbers or dates, as in a row of data, so that none of them is shown",
             "give --header if they are names all the same, or --no-header and a --column for each column in its order",
         )
     return [seen]

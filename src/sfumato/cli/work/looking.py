@@ -26,7 +26,7 @@ _TABLES = "duckdb_tables() WHERE schema_name = 'main' AND NOT internal"
 _SIGNS = {",": "commas", ";": "semicolons", "\t": "tabs", "|": "vertical bars"}
 _MARKS = ((b"\xef\xbb\xbf", "utf-8"), (b"\xff\xfe", "utf-16"), (b"\xfe\xff", "utf-16"))
 _VALUE = re.compile(
-    r"\s*([-+]?[\d.,' ]*\d(e[-+]?\d+)?\s*[%€$£]?|\d{1,4}[-/.]\d{1,2}[-/.]\d{1,4}([ T][\d:.+Z-]*)?|)\s*", re.I
+    r"\s*([-+]?[\d.,' ]*\d(e[-+]?\d+)?\s*[%€$£]?|\d{1,4}[-/.]\d{1,2}[-/.]\d{1,4}([ T][\d:.+Z-]*)?|\?)\s*", re.I
 )
 
 
@@ -45,7 +45,7 @@ class Look:
     columns   those that can be used; in a CSV file without names, none
     written   how the cells of a CSV file are written, as its source takes it: {"trim": True, "decimal": ","}
     notes     what was odd about the others, in words
-    doubtful  more than half of the first line looks like data: its words are not repeated anywhere
+    doubtful  something in the first line looks like data: its words are not repeated anywhere
     """
 
     path: Path
@@ -136,7 +136,7 @@ def _csv(path: Path, usual: str) -> Look:
         ) from None
     if not any(name.strip() for name in names):
         raise _odd(path, "its first line is empty", "let the first line name the columns, or give --no-header")
-    if sum(bool(_VALUE.fullmatch(name)) for name in names) * 2 > len(names):
+    if any(name.strip() and _VALUE.fullmatch(name) for name in names):
         return Look(path, "csv", tuple(map(Declared, _usable(names)[0])), delimiter, encoding, doubtful=True)
     columns, notes = _usable(names)
     if delimiter != usual:

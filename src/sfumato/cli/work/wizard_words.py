@@ -20,7 +20,7 @@ HEADER_MORE = """\
 A first line that is data already belongs to somebody, so it is not looked at unless you say that it holds names. \
 If you say no, you will be asked for the names, and the file is not opened at all."""
 
-DOUBT_WHY = "More than half of its words look like numbers or dates, so they are not shown."
+DOUBT_WHY = "Some of its words look like numbers or dates, so that none of them is shown."
 DOUBT_MORE = "Names such as 2024, 2025, 2026 are fine: say y. If the first line is a row of data, say n and name them."
 
 NAMES_WHY = "With commas, such as: patient, ward, cost. Of the file, the cells of its first line are counted."
