@@ -80,7 +80,7 @@ def test_groups_and_values_of_units_are_counted() -> None:
 
 def test_bins_of_whole_numbers_hold_whole_numbers() -> None:
     nothing = np.zeros(BINS)
-    whole, root, real = (Histogram(nothing, 1.0, 1.0, power) for power in (1, 2, None))
+    whole, root, real = (Histogram(nothing, 1.0, 5.0, 1.0, power) for power in (1, 2, None))
     assert [whole.longest(k) for k in range(7)] == [1, 1, 2, 3, 5, 7, 11]
     assert whole.middles[[0, 2, 3, 4]].tolist() == [1, 2, 3, 4.5]
     assert root.longest(0) == 1 and root.longest(1) == pytest.approx(3**0.5) and root.middles[0] == 1

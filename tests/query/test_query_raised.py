@@ -126,6 +126,19 @@ def test_a_count_with_a_sum_is_starved_by_neither() -> None:
     assert np.mean(hits) >= 0.85 and np.median(errors) < 0.05
 
 
+def test_a_rare_count_loses_with_the_sums_beside_it(visits: dict[str, Any]) -> None:
+    """One weight for all sums: heavy patients lose of every number, also of one that is far below its own limit."""
+    rows = visits["visits"]
+    rare = np.random.default_rng(8).random(rows["cost"].size) < 0.05
+    data = {"visits": {**rows, "item": np.where(rare, 1, 0)}}
+    asking = plan("SELECT COUNT(*) AS n, COUNT_IF(item = 1) AS r, SUM(cost) AS s FROM visits", epsilon=3)
+    hits = []
+    for seed in range(25):
+        (low, high), *_ = answered(asking, data, Noise(SeededBits(seed))).interval("r")
+        hits.append(low <= rare.sum() <= high)
+    assert np.mean(hits) >= 0.8
+
+
 def test_an_average_of_one_row_each_is_not_shifted() -> None:
     draw = np.random.default_rng(6)
     age = draw.integers(17, 91, 16_000)

@@ -18,7 +18,7 @@ def power_law(units: float, fall: float, bins: int = 24) -> np.ndarray:
 
 
 def tail_of(counts: np.ndarray, std: float = 5.0) -> Tail:
-    tail = fitted(counts, std, SIZES, SIZES, EVERYWHERE)
+    tail = fitted(counts, std, SIZES, SIZES, EVERYWHERE, clear=5 * std)
     assert tail is not None
     return tail
 
@@ -66,13 +66,34 @@ def test_a_second_measurement_narrows_the_doubt() -> None:
 
 def test_no_unit_is_where_none_can_be() -> None:
     possible = SIZES < 100
-    tail = fitted(power_law(4000, 0.8), 5.0, SIZES, SIZES, possible)
+    tail = fitted(power_law(4000, 0.8), 5.0, SIZES, SIZES, possible, clear=25.0)
     assert tail is not None and not tail.curves[:, ~possible].any()
     assert tail.estimate(100.0, 0.0, 1.0) == (0.0, 0.0)
 
 
+def test_a_count_that_noise_makes_leads_limits_nowhere() -> None:
+    """One bin far out, as high as noise makes one in some thousand histograms; beside clear ones less is enough."""
+    counts = power_law(4000, 0.5)
+    last = tail_of(counts).last
+    counts[50] = 4.5 * 5.0
+    assert tail_of(counts).last == last
+    counts[last + 1] = 3.6 * 5.0
+    assert tail_of(counts).last == last + 1
+
+
+def test_a_sum_loses_with_those_that_share_its_weight() -> None:
+    """Its own lengths are all below the limit, and the measurement says that a fifteenth is cut."""
+    counts = np.zeros(60)
+    counts[0] = 300
+    tail = tail_of(counts)
+    held = tail.total()
+    own, _ = tail.estimate(10.0, held / 15, held / 100)
+    mean, doubt = tail.with_others(10.0, held / 15, held / 100, rate=0.1, counted=0.8)
+    assert own < held / 1000 and abs(mean - held / 12) < 2 * doubt < held / 10
+
+
 def test_nothing_clear_is_nothing_known() -> None:
-    assert fitted(np.full(60, 10.0), 5.0, SIZES, SIZES, EVERYWHERE) is None
+    assert fitted(np.full(60, 10.0), 5.0, SIZES, SIZES, EVERYWHERE, clear=25.0) is None
 
 
 def test_sizes_and_units_are_inverse() -> None:

@@ -8,7 +8,7 @@ curves through the profile (tails.py) it says how much is missing from the sums,
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import asdict, dataclass
+from dataclasses import asdict, dataclass, replace
 from fractions import Fraction
 from typing import TYPE_CHECKING, Any
 
@@ -21,6 +21,7 @@ from .blur import Blur
 from .bounding import Sums, cut_pairs, cut_values
 from .integers import wholes
 from .kinds import Kind, Typed
+from .measures import Coordinate
 from .tails import CAP, Tail
 
 if TYPE_CHECKING:
@@ -31,7 +32,6 @@ if TYPE_CHECKING:
 COUNTED = "rows that are counted"
 """Names what is cut from the rows that quantiles and histograms count."""
 _WIDEST = 2**35  # steps: wider noise takes longer to draw exactly
-_JOINT = 0.3  # where several sums share a weight, the curves of one say that much less of what it loses
 
 
 @dataclass(frozen=True)
@@ -114,16 +114,23 @@ def _of_sums(
         most[i] = _most(caps[each.measure.name], fine, laws[i][1])
     table = connection.run(running.cut_statement(plan.front, design, groups, most))
     measured = {}
-    slack = _JOINT if len(design.sums) > 1 else None
     for i in places:
         each, (law, step) = design.sums[i], laws[i]
         exact = wholes(table, i) // int(step / Fraction(2) ** (each.exponent - each.bits))
         value, std = _drawn(exact, law, step, noise)
         tail, name = tails[each.measure.name], each.measure.name
         signed = value if each.measure.lower >= 0 else -value if each.measure.upper <= 0 else None
-        found = _estimate(tail, float(each.reach), each.scale, signed, std, slack)
-        measured[name] = Cut(found.loss, found.doubt, value, std)
+        estimate = _estimate(tail, float(each.reach), each.scale, signed, std)
+        if tail is not None and signed is not None and len(design.sums) > 1:
+            rate, counted = max(_counted(tails, other) for other in design.sums)
+            estimate = Cut(*tail.with_others(float(each.reach), signed, std, rate, counted), value, std)
+        measured[name] = replace(estimate, signed=value)
     return measured
+
+
+def _counted(tails: Mapping[str, Tail | None], other: Coordinate) -> tuple[float, float]:
+    tail = tails.get(other.measure.name)
+    return (0.0, 1.0) if tail is None else tail.counted(float(other.reach))
 
 
 def _of_counts(
@@ -173,12 +180,9 @@ def _drawn(exact: Any, law: Law, step: Fraction, noise: Noise) -> tuple[float, f
     return float(int(noisy[0]) * step), float(law.std * step)
 
 
-def _estimate(
-    tail: Tail | None, limit: float, scale: Fraction, capped: float | None, std: float, slack: float | None = None
-) -> Cut:
+def _estimate(tail: Tail | None, limit: float, scale: Fraction, capped: float | None, std: float) -> Cut:
     if tail is None:
         return Cut(0.0, 0.0, 0.0, std)
     if capped is None:  # rows may cancel: what is measured tells nothing of sizes
         return Cut(*tail.expected(limit, float(scale), float("inf")), 0.0, std)
-    more = {} if slack is None else {"slack": slack}
-    return Cut(*tail.estimate(limit, capped, std, **more), capped, std)
+    return Cut(*tail.estimate(limit, capped, std), capped, std)

@@ -24,7 +24,7 @@ from .front import Front
 from .integers import wholes
 from .kinds import Kind, Typed
 from .measures import Coordinate, Measure
-from .tails import Tail, fitted
+from .tails import CLEAR, Tail, fitted
 
 if TYPE_CHECKING:
     from ..sources import Connection
@@ -41,10 +41,11 @@ _WHOLE = Kind("whole")
 @dataclass(frozen=True, eq=False)
 class Histogram:
     """Noisy numbers of units by size: bin k holds sizes from 2^(k/2) to 2^((k+1)/2) steps of this size. `power`: sizes
-    are whole numbers (1), or roots of whole numbers (2)."""
+    are whole numbers (1), or roots of whole numbers (2). `clear`: what noise alone hardly ever reaches."""
 
     counts: Floats
     std: float
+    clear: float
     step: float = 1.0
     power: int | None = None
 
@@ -79,7 +80,7 @@ class Histogram:
             own <= most if self.power is None else (self._wholes[0] <= self._wholes[1]) & (self._wholes[0] <= most)
         )
         both = (own if lengths is None else lengths), (own if masses is None else masses)
-        return fitted(self.counts, self.std, *both, possible)
+        return fitted(self.counts, self.std, *both, possible, clear=self.clear)
 
 
 def profiles(
@@ -133,6 +134,7 @@ def _histograms(
 ) -> list[Histogram]:
     bar = bar_of(blur, share)
     law, size = blur.law(bar.steps), 2.0**-bar.bits
+    clear = law.half_width(2 * CLEAR) * size
     which, bins, units = (wholes(table, i) for table in [connection.run(statement)] for i in range(3))
     histograms = []
     for i, (step, power) in enumerate(zip(steps, powers, strict=True)):
@@ -140,7 +142,7 @@ def _histograms(
         mine = (which == i) & (bins >= 0) & (bins < BINS)
         np.add.at(counted, bins[mine], units[mine] << bar.bits)
         noisy = np.asarray((counted + noise.draw(law, BINS)) * size, dtype=np.float64)
-        histograms.append(Histogram(noisy, law.std * size, step, power))
+        histograms.append(Histogram(noisy, law.std * size, clear, step, power))
     return histograms
 
 

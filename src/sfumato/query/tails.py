@@ -11,6 +11,7 @@ Nothing here is proven: curves are an assumption on how sizes fall off. Its cove
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 
@@ -20,10 +21,14 @@ from numpy.typing import NDArray
 Floats = NDArray[np.float64]
 Bools = NDArray[np.bool_]
 
-_CLEAR = 4.0  # standard deviations: noise alone makes one bin in 30,000 as high
+CLEAR = 1e-6
+"""The chance that noise alone makes one count as high as those that are taken for units: of a whole histogram, of one
+in some thousands. A bin that noise lifts far out would lead limits anywhere."""
+_BESIDE, _NEXT = 3.5, 3  # standard deviations that are enough so many bins after a clear one
 _LIKELY = 1.5
 _BACK, _AHEAD = 4, 14  # bins that a curve is fitted to, around the last clear one
 _SLACK = 0.2  # of a count: no table follows a curve exactly
+_JOINT = 0.3  # where several sums share a weight, the curves of one say that much less of what it loses
 _MODEL = 1.0  # of what is cut: how far off the curves may be
 _BOLD, _TIMID = (
     1.0,
@@ -115,6 +120,27 @@ class Tail:
         mean = float(weights @ cut)
         return mean, float(np.sqrt(weights @ (cut - mean) ** 2 + (max(_MODEL, slack) * mean) ** 2))
 
+    def with_others(
+        self, length: float, capped: float, second: float, rate: float, counted: float
+    ) -> tuple[float, float]:
+        """What is cut, where one weight is shared with other sums: units that are heavy in those lose of this one too,
+        whatever its own length. `rate` is the largest share that any of the sums loses of what it holds, and `counted`
+        the part of that which is measured below the cap: beforehand this one is taken to lose as much, give or take
+        that; the measurement says the rest."""
+        own, own_doubt = self.estimate(length, capped, second, _JOINT)
+        before = max(own, rate * self.total())
+        doubt, noise = math.hypot(own_doubt, before), second / counted
+        trust = doubt**2 / (doubt**2 + noise**2) if doubt else 0.0
+        mean = max(before + trust * (capped / counted - before), 0.0)
+        return mean, math.hypot(math.sqrt(trust) * noise, (1 - counted) * mean)
+
+    def counted(self, length: float) -> tuple[float, float]:
+        """Of what is cut: its share of all that units hold, and the part of it that is measured below the cap."""
+        cut = self.cut(length)
+        weights = self._weights(self._plausible(cut))
+        mean, part = float(weights @ cut), float(weights @ self.cut(length, self.cap(length)))
+        return mean / max(self.total(), 1e-300), part / mean if mean > 0 else 1.0
+
     def _plausible(self, cut: Floats) -> Floats:
         """Log-likelihoods of the curves; those that hold more beyond a limit than all that is seen are unlikely."""
         seen = float((self.curves[0] * self.masses)[: self.last + 1].sum())
@@ -126,13 +152,17 @@ class Tail:
         return np.asarray(weights / weights.sum())
 
 
-def fitted(counts: Floats, std: float, lengths: Floats, masses: Floats, possible: Bools) -> Tail | None:
-    """The tail of a histogram with noise of this standard deviation; None where nothing stands out from it. Where no
-    unit can be, by public knowledge, there is none."""
-    clear = np.flatnonzero((counts > _CLEAR * std) & possible)
-    if not clear.size:
+def fitted(
+    counts: Floats, std: float, lengths: Floats, masses: Floats, possible: Bools, *, clear: float
+) -> Tail | None:
+    """The tail of a histogram with noise of this standard deviation; None where nothing stands out from it, with counts
+    above `clear`. Where no unit can be, by public knowledge, there is none."""
+    places = np.flatnonzero((counts > clear) & possible)
+    if not places.size:
         return None
-    last = int(clear[-1])
+    last, beside = int(places[-1]), (counts > _BESIDE * std) & possible
+    while (beyond := np.flatnonzero(beside[last + 1 : last + 1 + _NEXT])).size:
+        last += 1 + int(beyond[-1])
     first, end = max(last - _BACK, 0), min(last + _AHEAD, counts.size)
     place = np.arange(first, end) - last
     shapes = np.exp(_SLOPES[:, None] * place + _CURVES[:, None] * place**2)
