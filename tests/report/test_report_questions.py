@@ -174,7 +174,7 @@ def test_an_open_interval_is_told_as_at_least() -> None:
     (table,) = tables(Open(), None)
     assert [cell["error"] for cell in table["rows"][0]] == ["at least 900", "at most 1,100", "noise ± 100"]
     assert [each["words"].rpartition(": ")[2] for each in table["bias"]] == [
-        "the true numbers may be larger", "the true numbers may be larger", "the true numbers may be larger or smaller"
+        "the true numbers may be larger", "the true numbers may be smaller", "the true numbers may be larger or smaller"
     ]  # fmt: skip
     assert table["notes"] == ["what that cuts is not known"], "who reads a report writes no Python"
     assert table["rows"][0][0]["low"] == 900 and table["rows"][0][0]["high"] is None

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import itertools
 import math
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from datetime import date, datetime
 from typing import Any
 
@@ -56,8 +56,8 @@ def _of_columns(answer: Any, title: str, most: int) -> dict[str, Any]:
         if numbers:
             by_row = biases.taken(answer, name)
             cells.append(_numbers(answer, name, most, by_row))
-            either = any(map(_open_below, answer.interval(name, ALPHA)))
-            taken += [] if by_row is None else [biases.sentence(_inner(title, name), by_row, either=either)]
+            sides = _open_sides(answer.interval(name, ALPHA))
+            taken += [] if by_row is None else [biases.sentence(_inner(title, name), by_row, sides)]
         else:
             cells.append([_key(each) for each in answer[name][:most]])
     rows = [list(row) for row in zip(*cells, strict=True)]
@@ -74,11 +74,12 @@ def _numbers(answer: Any, name: str, most: int, taken: list[biases.Taken | None]
     return [cell | {"bias": biases.told(each)} for cell, each in zip(cells, taken, strict=False)]
 
 
-def _open_below(ends: Any) -> bool:
-    """May the truth be any amount below? Dates have no end that is infinite."""
-    if isinstance(ends, list):
-        return any(map(_open_below, ends))
-    return ends is not None and (ends[0] is None or _infinite(ends[0]))
+def _open_sides(intervals: Sequence[Any]) -> str:
+    """What the truth may be, where an interval is open: larger, smaller, or both. Dates have no infinite end."""
+    ends = [end for interval in intervals for end in (interval if isinstance(interval, list) else [interval]) if end]
+    below = any(low is None or _infinite(low) for low, _ in ends)
+    above = any(high is None or _infinite(high) for _, high in ends)
+    return " or ".join(["larger"] * (above or not below) + ["smaller"] * below)
 
 
 def _infinite(end: Any) -> bool:

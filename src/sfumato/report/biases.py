@@ -44,13 +44,13 @@ def told(taken: Taken | None) -> dict[str, Any] | None:
     return taken._asdict() | {"text": f"{words.number(taken.amount, width or None)}{between}"}
 
 
-def sentence(name: str, taken: list[Taken | None], *, either: bool = False) -> dict[str, Any]:
-    """What is known of a column, in words; either: the truth may lie below, too, as that of an average."""
+def sentence(name: str, taken: list[Taken | None], sides: str = "larger") -> dict[str, Any]:
+    """What is known of a column, in words; sides: where the truth may lie, if that is not known."""
     known = sum(each is not None for each in taken)
     if not taken:
         text = "there are no rows, so nothing was taken from them"
     elif not known:
-        text = f"what limits took away is not known: the true numbers may be larger{' or smaller' if either else ''}"
+        text = f"what limits took away is not known: the true numbers may be {sides}"
     elif known < len(taken):
         text = f"limits took away what stands beside it; of {len(taken) - known} number(s) that is not known"
     else:
