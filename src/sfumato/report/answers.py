@@ -61,7 +61,7 @@ def _of_columns(answer: Any, title: str, most: int) -> dict[str, Any]:
         else:
             cells.append([_key(each) for each in answer[name][:most]])
     rows = [list(row) for row in zip(*cells, strict=True)]
-    return _table(title, columns, rows, len(answer), answer.notes, taken)
+    return _table(title, columns, rows, len(answer), map(words.without_advice, answer.notes), taken)
 
 
 def _numbers(answer: Any, name: str, most: int, taken: list[biases.Taken | None] | None) -> list[Cell]:
