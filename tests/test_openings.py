@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from dataclasses import dataclass, field
 from fractions import Fraction
 from typing import Any
 
@@ -18,82 +17,20 @@ from sfumato import (
     Unit,
     audit,
     bounds,
-    events,
     partition,
     reserve,
     sequence,
 )
 from sfumato import mechanisms as m
 from sfumato.audit.stages import Stage, stage_of
-from sfumato.checks import Exact
 from sfumato.errors import ArgumentError, DataError, PlanError, ReceiptError
-from sfumato.laws import RoundedLaplace
 from sfumato.noise import SeededBits
-from sfumato.openings import ENGINE, ROWS, Opening, Tables
-from sfumato.plan import Plan, Run
+from sfumato.openings import ENGINE, ROWS
+from sfumato.plan import Run
 from sfumato.record import record
 from sfumato.rows import Rows
-from sfumato.schema import Column, Table, category, key, real
-
-Links = list[tuple[str, str]]
-
-
-class Edges(Opening[Links]):
-    """The rows of a table as edges: what a newcomer writes."""
-
-    does = "walk along edges"
-
-    def __init__(self) -> None:
-        self.open_now = 0
-
-    def _open(self, tables: Tables) -> Links:
-        rows = tables.rows()
-        ends = [rows[name] for name in ("src", "dst")]
-        there = ends[0].valid & ends[1].valid
-        self.open_now += 1
-        return list(zip(*(end.label(end.values[there]) for end in ends), strict=True))
-
-    def close(self, data: Links) -> None:
-        data.clear()
-        self.open_now -= 1
-
-
-EDGES = Edges()
-
-
-@record("test-edge-count/1")
-@dataclass(frozen=True, kw_only=True)
-class EdgeCount(Plan[Links, int]):
-    """How many edges there are, with Laplace noise.
-
-    Guarantee: epsilon-DP for one change of the unit.
-    Needs: a table of edges.
-    Paper: Dwork, McSherry, Nissim, Smith 2006.
-    """
-
-    protects: Unit
-    epsilon: Exact = Fraction(1)
-    share: Exact = field(default=Fraction(1))  # of the noise that the price asks for
-
-    @property
-    def unit(self) -> Unit:
-        return self.protects
-
-    @property
-    def opens(self) -> Opening[Links]:
-        return EDGES
-
-    @property
-    def columns(self) -> dict[str, Column]:
-        return {"src": key(), "dst": key()}
-
-    @property
-    def event(self) -> events.Event:
-        return events.Pure(epsilon=self.epsilon, relation=self.unit.change)
-
-    def _run(self, edges: Links, run: Run) -> int:
-        return len(edges) + int(run.noise.draw(RoundedLaplace(float(self.share / self.epsilon)), 1)[0])
-
+from sfumato.schema import Table, category, key, real
+from tests.edges import EDGES, EdgeCount, Links
 
 ROW = Unit()
 GRAPH = {"src": ["a", "b", "c", None], "dst": ["b", "c", "a", "a"], "month": ["may", "may", "june", "june"]}

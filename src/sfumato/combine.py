@@ -18,7 +18,7 @@ from .questions import PRICE
 from .record import LIVE, record
 from .rows import Rows
 from .schema import Column, Named, Table, category, columns_read
-from .units import Unit
+from .units import Unit, rows_or_users
 
 
 def _one_unit(plans: tuple[Plan[Any, Any], ...]) -> Unit:
@@ -262,7 +262,7 @@ class Reserve(Plan[Rows, Any]):
     def __post_init__(self) -> None:
         if self.body is not None and not callable(self.body):
             raise checks.refuse("body", self.body, "a function of the run, or None for curator.supervise")
-        checks.instance(self.protects, Unit, "unit", "a Unit")
+        rows_or_users(self.protects)
         checks.instance(self.budget, Budget, "budget", "a Budget")
         object.__setattr__(self, "reads", columns_read(self.reads))
 

@@ -346,6 +346,7 @@ class Curator:
                 f"the plan protects [{plan.unit}], the data protects [{self.private.unit}]: build the plan with the "
                 "data's own unit"
             )
+        plan.opens.check_unit(plan.unit)
         plan.check_schema(self.private.schema)
         self._small(plan, stacklevel=4)
 

@@ -21,10 +21,11 @@ from typing import Any, Generic, Protocol, TypeVar
 
 import numpy as np
 
+from .errors import PlanError
 from .rows import Rows
 from .schema import Schema, Table, Words
 from .sources import Connection, Source, columns_of, compare_columns, connect, source
-from .units import Unit
+from .units import ROW, USER, Kind, Unit
 
 D = TypeVar("D")
 
@@ -54,9 +55,10 @@ class Tables:
     engine: Mapping[str, Any] = field(default_factory=dict)
 
     def rows(self) -> Rows:
-        """The rows of the one private table."""
+        """The rows of the one private table; whose they are where none is one unit's alone, `unit.owners` says."""
         table = self.schema.table()
-        rows = Rows.read(table, columns_of(table, self.sources[table.name]), self.unit)
+        unit = self.unit if self.unit.takes_rows else Unit()
+        rows = Rows.read(table, columns_of(table, self.sources[table.name]), unit)
         if self.block is None:
             return rows
         # A row whose block is NULL, or none that is known, is in no block: nobody is charged for it.
@@ -81,15 +83,25 @@ class Opening(ABC, Generic[D]):
     """One kind of thing that plans run on.
 
     does         what its plans do, in words for refusals: "read rows"
+    hides        the kinds of units that its plans can hide
     indivisible  why a partition cannot split it, and what to do; empty where it can: then it is rows
     """
 
     does: str
+    hides: Collection[Kind] = (ROW, USER)
     indivisible: str = "these plans are not split by partition: use a sequence."
 
     @abstractmethod
     def _open(self, tables: Tables) -> D:
         """What a plan is handed. A Private calls it, with a receipt or with made-up tables; all else holds no data."""
+
+    def check_unit(self, unit: Unit) -> None:
+        """Refuse a unit that no plan of this opening can hide."""
+        if unit.of_kind not in self.hides:
+            words = " and ".join(f"{kind.word}s" for kind in self.hides)
+            raise PlanError(
+                f"plans that {self.does} hide {words} so far, and the unit is {unit.of!r}: use another Unit"
+            )
 
     def close(self, data: D) -> None:
         """Let go of what was opened, after the plan ran or failed."""

@@ -37,14 +37,46 @@ def owner(table: Table, unit: Unit) -> str | None:
             f"the private table {table.name!r} does not say whose its rows are, as it has no column {column!r}: name "
             f"the column that does, Table(..., unit='...'), or make the table public; {_NOT_FOLLOWED}"
         )
-    if table.columns[column].type not in ("key", "category") or not table.columns[column].drops_nulls:
-        raise PlanError(f"column {column!r} cannot name units: use a key, or a category that drops NULLs")
+    _check_names(table, column)
     return column
 
 
+def naming(schema: Schema, unit: Unit) -> dict[str, tuple[str, ...]]:
+    """The columns that say whose each row is, by private table: two where a unit is an edge or a node."""
+    if unit.takes_rows:
+        return {name: (column,) for name, column in owners(schema, unit).items()}
+    for table in schema.tables.values():
+        _check_columns(table, unit)
+    return {name: unit.naming for name, table in schema.tables.items() if table.private and unit.naming}
+
+
+def _check_columns(table: Table, unit: Unit) -> None:
+    """A private table has the columns of a unit that takes more, or less, than whole rows."""
+    if not table.private:
+        return
+    if table.unit is not None:
+        raise PlanError(
+            f"table {table.name!r} says that {table.unit!r} names the unit of its rows, and {unit.of!r} is the unit "
+            f"that is protected: leave unit= out of the table, or protect Unit('user:{table.unit}')"
+        )
+    for column in unit.columns:
+        if column not in table.columns:
+            raise PlanError(
+                f"the private table {table.name!r} has no column {column!r}, which the unit {unit.of!r} names: give it "
+                "one, or make the table public"
+            )
+        if column in unit.naming:
+            _check_names(table, column)
+
+
+def _check_names(table: Table, column: str) -> None:
+    if table.columns[column].type not in ("key", "category") or not table.columns[column].drops_nulls:
+        raise PlanError(f"column {column!r} cannot name units: use a key, or a category that drops NULLs")
+
+
 def owners(schema: Schema, unit: Unit) -> dict[str, str]:
-    """The same by private table; empty where each row is a unit. One of the columns is the unit's own: it is the one
-    that a receipt speaks of."""
+    """The column that says whose each row is, by private table; empty where each row is a unit. One of the columns is
+    the unit's own: it is the one that a receipt speaks of."""
     units = [table.unit for table in schema.tables.values() if table.private]
     if unit.column is not None and units and all(own not in (None, unit.column) for own in units):
         raise PlanError(
@@ -58,7 +90,7 @@ def owners(schema: Schema, unit: Unit) -> dict[str, str]:
 
 def other_names(schema: Schema, unit: Unit) -> dict[str, str]:
     """The same, of the tables that call the column otherwise than the unit does."""
-    return {name: column for name, column in owners(schema, unit).items() if column != unit.column}
+    return {name: columns[0] for name, columns in naming(schema, unit).items() if columns != unit.naming}
 
 
 def _one_unit(table: Table, column: str) -> str:

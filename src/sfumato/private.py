@@ -9,7 +9,7 @@ from . import checks, display
 from .address import Address
 from .errors import DataError, PlanError, ReceiptError, SfumatoError
 from .openings import D, Opening, Tables
-from .owners import other_names, owners
+from .owners import naming, other_names
 from .plan import Plan, Receipt
 from .schema import Schema, Table, Words
 from .sources import engine_settings, source
@@ -51,7 +51,7 @@ class Private:
             raise checks.refuse("schema", schema, "a Schema, such as Schema.of(age=real(0, 120))")
         self.unit = unit
         self.schema = schema
-        owners(schema, unit)
+        naming(schema, unit)
         self._sources = {table.name: source(given) for table, given in _by_table(schema, data)}
         for table in schema.tables.values():
             self._sources[table.name].check(table)
@@ -78,11 +78,13 @@ class Private:
 
     @property
     def owners(self) -> dict[str, str]:
-        """The column that names the unit in each private table, with its place where columns are told by place; none
+        """The columns that name the unit in each private table, with their places where columns are told by place; none
         where rows are units. The ledger remembers it: data whose rows belong to others does not get the same budget."""
         tables = self.schema.tables
-        named_by = owners(self.schema, self.unit).items()
-        return {name: self._sources[name].called(tables[name], column) for name, column in named_by}
+        return {
+            name: ", ".join(self._sources[name].called(tables[name], column) for column in columns)
+            for name, columns in naming(self.schema, self.unit).items()
+        }
 
     def of_blocks(self, *blocks: str) -> Private:
         """The same data, rows of these blocks only: a release on it is charged to them, and to no other block."""

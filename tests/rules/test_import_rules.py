@@ -70,7 +70,7 @@ MAY_IMPORT: dict[str, set[str]] = {
     "display": set(),
     "release": {"plan", "display", "checks", "errors"},
     "sources": {"schema", "units", "rows", "cells", "tensors", "times", "checks", "errors"},
-    "openings": {"rows", "schema", "sources", "units"},
+    "openings": {"rows", "schema", "sources", "units", "errors"},
     "private": {"plan", "openings", "schema", "owners", "units", "sources", "address", "display", "checks", "errors"},
     "held": {"plan", "noise", "rows", "accounting", "errors"},
     "curator": {
@@ -101,6 +101,7 @@ THIRD_PARTY: dict[str, set[str]] = {
     "times": {"numpy"},
     "plain_yaml": {"yaml"},
     "schema": {"numpy"},
+    "units": {"numpy"},
     "tensors": {"numpy"},
     "cells": {"numpy", "pyarrow"},
     "rows": {"numpy"},

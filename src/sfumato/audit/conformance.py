@@ -43,7 +43,7 @@ from ..private import Private
 from ..release import Release
 from ..rows import Rows
 from ..schema import Column, Schema, Table
-from ..units import RELATIONS, Unit
+from ..units import Unit
 from . import losses, telling
 from .claims import claims_of
 from .losses import Loss
@@ -276,7 +276,7 @@ def _refusals(case: _Case) -> str:
 
 
 def _misfits(plan: Plan[Any, Any], table: Table) -> Iterator[tuple[str, Table, Unit]]:
-    for change in RELATIONS:
+    for change in plan.unit.of_kind.changes:
         if change != plan.unit.change:
             yield f"data under {change}", table, replace(plan.unit, change=change)
     yield "data of larger groups", table, replace(plan.unit, group=plan.unit.group + 1)
@@ -284,7 +284,7 @@ def _misfits(plan: Plan[Any, Any], table: Table) -> Iterator[tuple[str, Table, U
     more = Table({**table.columns, stranger: schema.key()}, unit=stranger)
     yield "data of another unit", more, replace(plan.unit, of=f"user:{stranger}")
     for name, column in plan.columns.items():
-        if name == plan.unit.column:
+        if name in plan.unit.naming:
             continue
         fewer = {x: c for x, c in table.columns.items() if x != name} or {"present": schema.flag()}
         yield f"a table without column {name!r}", replace(table, columns=fewer), plan.unit

@@ -22,7 +22,19 @@ from ..noise import Bits, SeededBits
 from ..plan import Plan
 from ..schema import Column, Table, TensorColumn
 from . import views
-from .neighbours import Pair, Person, Scene, blank, extreme_people, extremes, pair_of, scenes, told, too_many
+from .neighbours import (
+    Pair,
+    Person,
+    Scene,
+    became,
+    extreme_people,
+    extremes,
+    listed_names,
+    pair_of,
+    scenes,
+    told,
+    too_many,
+)
 from .outputs import Reading
 from .stages import stage_of
 from .subjects import Failed, OfPlan, Subject
@@ -83,7 +95,7 @@ class World:
             one, other = self.person(), self.person()
             return (one,) * gone, (other,) * (group - gone)
         before = self._group(group)
-        return before, (tuple(map(blank, before)) if unit.change == "zero-out" else self._group(group))
+        return before, became(before, self._group(group) if unit.change == "replace" else (), unit)
 
     def _group(self, count: int) -> tuple[Person, ...]:
         if self.dice.below(2):
@@ -94,7 +106,7 @@ class World:
         """An extreme unit, or one of random rows; a column that is constant per unit is so here."""
         if self.dice.below(2):
             return self.extremes[self.dice.below(len(self.extremes))]
-        many = 1 if self.plan.unit.column is None else self.dice.pick((1, 1, 2, 3, too_many(self.plan)))
+        many = self.dice.pick((1, 1, 2, 3, too_many(self.plan))) if self.plan.unit.of_kind.many else 1
         row = self._row()
         if self.dice.below(2):
             return (row,) * many
@@ -103,7 +115,7 @@ class World:
 
     def _row(self) -> dict[str, Any]:
         columns = self.table.columns.items()
-        return {name: self.cell(column) for name, column in columns if name != self.plan.unit.column}
+        return {name: self.cell(column) for name, column in columns if name not in self.plan.unit.naming}
 
     def cell(self, column: Column) -> Any:
         """An extreme cell as often as one from within."""
@@ -142,7 +154,8 @@ class World:
     def _changed_differently(self, scene: Scene) -> Scene:
         before, after = self._change()
         if self.plan.unit.change == "replace" and self.dice.below(2):
-            return replace(scene, after=after) if self.dice.below(2) else replace(scene, before=after)
+            scene = replace(scene, after=after) if self.dice.below(2) else replace(scene, before=after)
+            return replace(scene, after=became(scene.before, scene.after, self.plan.unit))
         return replace(scene, before=before, after=after)
 
     def _crowd(self, scene: Scene) -> Scene:
@@ -171,7 +184,7 @@ class World:
         """Another value in one cell of one unit."""
         places = [(part, i) for part in ("others", "before", "after") for i, p in enumerate(getattr(scene, part)) if p]
         part, i = self.dice.pick(places) if places else ("others", -1)
-        names = [name for name in self.table.columns if name != self.plan.unit.column]
+        names = [name for name in self.table.columns if name not in self.plan.unit.naming]
         if i < 0 or not names:
             return scene
         people = list(getattr(scene, part))
@@ -182,14 +195,11 @@ class World:
         people[i] = tuple(person)
         after: dict[str, Any] = {part: tuple(people)}
         changed = replace(scene, **after)
-        if self.plan.unit.change == "zero-out":
-            return replace(changed, after=tuple(map(blank, changed.before)))
-        return changed
+        return replace(changed, after=became(changed.before, changed.after, self.plan.unit))
 
     def _fitting(self, scene: Scene) -> Scene:
         """Where units are categories, as many of the crowd as there are names for."""
-        column = self.plan.unit.column
-        names = self.table.column(column).categories if column is not None else ()
+        names = listed_names(self.table, self.plan.unit)
         return replace(scene, others=scene.others[: len(names) - scene.changing]) if names else scene
 
     def pair(self, scene: Scene, words: str = "") -> Pair:

@@ -33,7 +33,7 @@ from ..noise import SeededBits
 from ..plan import Plan
 from ..rows import Rows
 from ..schema import Column, Table, TensorColumn
-from ..units import Unit
+from ..units import VALUE, Unit
 from .stages import data_for, queries, stage_of, table_for
 
 Cells = dict[str, Any]
@@ -89,7 +89,7 @@ class Scene:
 
     def fits(self, table: Table, unit: Unit) -> bool:
         """Units that are categories: there are no more of them than there are names."""
-        names = table.column(unit.column).categories if unit.column is not None else ()
+        names = listed_names(table, unit)
         return not names or self.changing + len(self.others) <= len(names)
 
 
@@ -136,15 +136,37 @@ def _changes(
             yield f"{told(one)} removed, {told(other)} added", (one,) * (group // 2), (other,) * (group - group // 2)
     elif unit.change == "replace":
         for one, other in combinations(people, 2):
-            yield f"{told(one)} replaced by {told(other)}", (one,) * group, (other,) * group
+            (after,) = became((one,), (other,), unit)
+            yield f"{told(one)} replaced by {told(after)}", (one,) * group, (after,) * group
     else:
         for person in people:
-            yield f"{told(person)} zeroed out", (person,) * group, (blank(person),) * group
+            yield f"{told(person)} zeroed out", (person,) * group, (blank(person, unit),) * group
 
 
-def blank(person: Person) -> Person:
+def blank(person: Person, unit: Unit) -> Person:
     """The unit zeroed out."""
-    return tuple(dict.fromkeys(row) for row in person)
+    return tuple(row | dict.fromkeys(_changing(row, unit)) for row in person)
+
+
+def became(before: tuple[Person, ...], after: tuple[Person, ...], unit: Unit) -> tuple[Person, ...]:
+    """What the changing units become on the way to these: where only a value is the unit, all else of a row stays."""
+    if unit.change == "zero-out":
+        return tuple(blank(person, unit) for person in before)
+    if unit.of_kind is not VALUE:
+        return after
+    return tuple(
+        tuple(old | {name: new[name] for name in _changing(old, unit)} for old, new in zip(one, other, strict=True))
+        for one, other in zip(before, after, strict=True)
+    )
+
+
+def _changing(row: Cells, unit: Unit) -> tuple[str, ...]:
+    return unit.columns if unit.of_kind is VALUE else tuple(row)
+
+
+def listed_names(table: Table, unit: Unit) -> Sequence[Any]:
+    """The names that units have where a column lists them; none where it does not."""
+    return table.column(unit.naming[0]).categories if len(unit.naming) == 1 else ()
 
 
 def told(person: Person) -> str:
@@ -159,16 +181,14 @@ def told(person: Person) -> str:
 
 def raw_columns(table: Table, unit: Unit, people: Iterable[tuple[int, Person]]) -> Columns:
     """Raw columns with these units, in this order; the number of a unit gives it its name."""
-    column = unit.column
-    names: Sequence[Any] = table.column(column).categories if column is not None else ()
+    listed, called = listed_names(table, unit), unit.of_kind.called
     raw: Columns = {name: [] for name in table.columns}
     for number, person in people:
-        for row in person:
+        for place, row in enumerate(person):
+            names = () if called is None else (listed[number % len(listed)],) if listed else called(number, place)
+            own = dict(zip(unit.naming, names, strict=True))
             for name, cells in raw.items():
-                if name == column:
-                    cells.append(names[number % len(names)] if names else f"unit {number}")
-                else:
-                    cells.append(row.get(name, True))
+                cells.append(own[name] if name in own else row.get(name, True))
     return raw
 
 
@@ -179,10 +199,10 @@ def made(table: Table, unit: Unit, people: Sequence[Person], *, first: int = 0) 
 
 def extreme_people(plan: Plan[Any, Any], table: Table) -> list[Person]:
     """Extreme units: one row of every extreme, then (if a unit may have many rows) more rows than count."""
-    cells = {name: extremes(column) for name, column in table.columns.items() if name != plan.unit.column}
+    cells = {name: extremes(column) for name, column in table.columns.items() if name not in plan.unit.naming}
     rows = _mixtures(cells)
     people: list[Person] = [(row,) for row in rows]
-    if plan.unit.column is not None:
+    if plan.unit.of_kind.many:
         many = too_many(plan)
         people += [(row,) * many for row in rows[:3]]
         people.append(tuple(rows[i % len(rows)] for i in range(max(many, len(rows)))))
@@ -255,18 +275,18 @@ def ordinary(table: Table, rows: int = 30) -> dict[str, NDArray[Any]]:
 
 def oddities(table: Table, unit: Unit) -> Iterator[tuple[str, dict[str, Any]]]:
     """Tables that must be answered like any other, the first of them an ordinary one: (name, raw columns)."""
-    named, usual = unit.column, ordinary(table)
+    named, usual = unit.naming, ordinary(table)
     yield "ordinary rows", dict(usual)
     yield "an empty table", {name: [] for name in usual}
     yield "one row", {name: cells[:1] for name, cells in usual.items()}
-    yield "NULLs only", {name: cells[:6] if name == named else [None] * 6 for name, cells in usual.items()}
+    yield "NULLs only", {name: cells[:6] if name in named else [None] * 6 for name, cells in usual.items()}
     yield "awkward rows", dict(table.make_up(60, SeededBits(2).words))
     owners = ordinary(table, len(_STRANGE))
-    yield "cells of every kind", {name: owners[name] if name == named else _STRANGE for name in usual}
-    yield "ties only", {name: cells if name == named else [cells[0]] * 30 for name, cells in usual.items()}
-    if named is not None:
-        yield "one unit that owns everything", {**usual, named: [usual[named][0]] * 30}
-        yield "rows of nobody", {**usual, named: [None, math.nan] * 15}
+    yield "cells of every kind", {name: owners[name] if name in named else _STRANGE for name in usual}
+    yield "ties only", {name: cells if name in named else [cells[0]] * 30 for name, cells in usual.items()}
+    if named:
+        yield "one unit that owns everything", {**usual, **{name: [usual[name][0]] * 30 for name in named}}
+        yield "rows of nobody", {**usual, **dict.fromkeys(named, [None, math.nan] * 15)}
 
 
 def _per_unit(query: Bounded) -> int:

@@ -22,9 +22,8 @@ def all_pairs(plan: Plan[Any, Any], rows: int) -> Iterator[neighbours.Pair]:
     """Every pair of neighbouring tables of up to so many units of one row each, beside the changed one in the order of
     their values. Columns with a list of values have all of them and NULL; others their extremes."""
     table, unit = table_for(plan), plan.unit
-    cells = {name: _values(column) for name, column in table.columns.items() if name != unit.column}
+    cells = {name: _values(column) for name, column in table.columns.items() if name not in unit.naming}
     kinds: list[neighbours.Person] = [(row,) for row in _rows(cells)]
-    blank = dict.fromkeys(cells)
     group = unit.group
     changes: list[tuple[tuple[neighbours.Person, ...], tuple[neighbours.Person, ...]]]
     for size in range(rows + 1):
@@ -34,8 +33,9 @@ def all_pairs(plan: Plan[Any, Any], rows: int) -> Iterator[neighbours.Pair]:
             elif unit.change == "replace":
                 changes = [((a,) * group, (b,) * group) for a, b in combinations(kinds, 2) if size + group <= rows]
             else:
-                changes = [((kind,) * group, ((blank,),) * group) for kind in kinds if size + group <= rows]
-            for before, after in changes:
+                changes = [((kind,) * group, ()) for kind in kinds if size + group <= rows]
+            for before, target in changes:
+                after = neighbours.became(before, target, unit)
                 told = " and ".join(_told(each) for each in beside) or "nothing"
                 gone, come = (", ".join(map(_told, side)) or "nobody" for side in (before, after))
                 scene = neighbours.Scene(beside, before, after)

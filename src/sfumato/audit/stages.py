@@ -34,11 +34,11 @@ class Stage:
     def table(self, plan: Plan[Any, Any]) -> Table:
         """The least table that the plan fits: the columns it reads, and the key that names its unit."""
         columns: dict[str, Column] = {name: _widest(name, column, plan) for name, column in plan.columns.items()}
-        if plan.unit.column is not None:
-            columns.setdefault(plan.unit.column, key())
+        for name in plan.unit.naming:
+            columns.setdefault(name, key())
         if not columns:
             columns[ROWS_ALONE] = flag()  # a table has at least one column
-        return Table(columns, unit=plan.unit.column)
+        return Table(columns, unit=plan.unit.column if plan.unit.takes_rows else None)
 
     def data(self, plan: Plan[Any, Any], table: Table, raw: Mapping[str, Any]) -> Any:
         """What the plan runs on, of these raw columns."""

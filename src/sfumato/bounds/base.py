@@ -22,7 +22,7 @@ from ..questions import CLIP, PRICE, REACH
 from ..rows import Rows
 from ..schema import Column
 from ..strategies import Mixing
-from ..units import Unit
+from ..units import Unit, rows_or_users
 
 Vector = NDArray[Any]  # int64, or object (Python integers) where int64 could be too narrow
 Floats = NDArray[np.float64]
@@ -44,7 +44,7 @@ class Bounded(ABC):
     unit: Unit = field(metadata=PRICE)
 
     def __post_init__(self) -> None:
-        checks.instance(self.unit, Unit, "unit", "a Unit")
+        rows_or_users(self.unit)
 
     @property
     @abstractmethod

@@ -21,7 +21,7 @@ from ..questions import COARSE, PRICE, REACH
 from ..record import LIVE, record
 from ..rows import Rows
 from ..schema import Column, Table
-from ..units import Unit
+from ..units import Unit, rows_or_users
 from . import checkpoints
 from .aside import Aside
 from .blurring import Blur
@@ -90,7 +90,7 @@ class SGD(Plan[Rows, dict[str, Any]]):
     draws: int = field(default=1, metadata=PRICE)
 
     def __post_init__(self) -> None:
-        checks.instance(self.protects, Unit, "unit", "a Unit")
+        rows_or_users(self.protects)
         if self.protects.group > 1:
             raise checks.refuse("unit", self.protects, "group = 1: sampled groups have no price here")
         for name, kind in (("model", Model), ("loss", Loss), ("target", Target), ("sampling", Sampling)):

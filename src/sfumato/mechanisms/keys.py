@@ -26,7 +26,7 @@ from ..plan import Plan, Run, rehearsed_above
 from ..questions import PRICE, REACH
 from ..rows import Rows
 from ..schema import COMMON_KEYS, Column, key
-from ..units import Unit
+from ..units import Unit, rows_or_users
 
 Label = int | float | str
 Selected = dict[Label, float | bool]
@@ -53,7 +53,7 @@ class Keys(Plan[Rows, Selected]):
 
     def __post_init__(self) -> None:
         checks.label(self.column, "column")
-        checks.instance(self.protects, Unit, "protects", "a Unit")
+        rows_or_users(self.protects, "protects")
         object.__setattr__(self, "epsilon", checks.epsilon(self.epsilon))
         object.__setattr__(self, "delta", checks.delta(self.delta))
         object.__setattr__(self, "per_unit", checks.whole(self.per_unit, "per_unit", most=2**18))

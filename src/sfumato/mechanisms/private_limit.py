@@ -13,7 +13,7 @@ from ..plan import Plan, Run
 from ..questions import FINE, PRICE, REACH
 from ..record import record
 from ..rows import Rows
-from ..units import Unit
+from ..units import Unit, rows_or_users
 from . import ranking
 from .ranking import Ranked
 
@@ -40,7 +40,7 @@ class ContributionLimit(Plan[Rows, int]):
     protects: Unit = field(metadata=PRICE)
 
     def __post_init__(self) -> None:
-        checks.instance(self.protects, Unit, "protects", "a Unit")
+        rows_or_users(self.protects, "protects")
         if self.unit.column is None:
             raise checks.refuse("protects", self.protects, "a unit of many rows, such as Unit('user:id')")
         object.__setattr__(self, "most", checks.whole(self.most, "most", least=2, most=2**18))

@@ -18,7 +18,7 @@ from ..questions import ANY_ORDER, CLIP, PRICE, REACH
 from ..record import record
 from ..rows import Rows
 from ..schema import Column
-from ..units import Unit
+from ..units import Unit, rows_or_users
 from . import ranking
 from .ranking import Ranked
 
@@ -71,7 +71,7 @@ class Quantile(Plan[Rows, NDArray[np.float64]]):
             raise checks.refuse("q", self.q, "each q once")
         for name, value in (("lower", low), ("upper", high), ("q", q), ("epsilon", checks.epsilon(self.epsilon))):
             object.__setattr__(self, name, value)
-        checks.instance(self.protects, Unit, "protects", "a Unit")
+        rows_or_users(self.protects, "protects")
         object.__setattr__(self, "per_unit", checks.whole(self.per_unit, "per_unit", most=2**18))
         if self.unit.column is None and self.per_unit != 1:
             raise checks.refuse("per_unit", self.per_unit, "1 where each row is its own unit")

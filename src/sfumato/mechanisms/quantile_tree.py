@@ -21,7 +21,7 @@ from ..questions import ANY_ORDER, CLIP, PRICE, REACH
 from ..record import record
 from ..rows import Rows
 from ..strategies import Prefixes, Tree, best_tree
-from ..units import Unit
+from ..units import Unit, rows_or_users
 from .additive import Additive
 from .gaussian import Gaussian
 from .laplace import Laplace
@@ -70,7 +70,7 @@ class QuantileTree(Plan[Rows, Floats]):
     family = "quantile"
 
     def __post_init__(self) -> None:
-        checks.instance(self.protects, Unit, "protects", "a Unit")
+        rows_or_users(self.protects, "protects")
         object.__setattr__(self, "q", _ranks(self.q))
         object.__setattr__(self, "leaves", checks.whole(self.leaves, "leaves", least=2, most=2**20))
         object.__setattr__(self, "delta", checks.delta(self.delta, zero=True))

@@ -19,7 +19,7 @@ from ..questions import ANY_ORDER, PRICE
 from ..record import record
 from ..rows import Rows
 from ..schema import Column, category
-from ..units import Unit
+from ..units import Unit, rows_or_users
 
 
 @record("plan-randomized-response/1")
@@ -47,7 +47,7 @@ class RandomizedResponse(Plan[Rows, Integers]):
         checks.label(self.column, "column")
         object.__setattr__(self, "categories", checks.distinct(self.categories, "categories", least=2))
         object.__setattr__(self, "epsilon", checks.epsilon(self.epsilon))
-        checks.instance(self.protects, Unit, "protects", "a Unit")
+        rows_or_users(self.protects, "protects")
         if self.protects.of != "row" or self.protects.change == "add-remove":
             raise ArgumentError(
                 "randomized response reports once per row, so it protects Unit('row', 'replace') or "

@@ -22,7 +22,7 @@ from ..questions import ANY_ORDER, COARSE, PRICE
 from ..record import record
 from ..rows import Rows
 from ..schema import Table
-from ..units import Unit
+from ..units import Unit, rows_or_users
 from .thresholds import Asked, Gate, Watch, asked, gate_of
 
 _ROOT_BITS = 20
@@ -69,7 +69,7 @@ class SparseVector(Interactive):
 
     def __post_init__(self) -> None:
         object.__setattr__(self, "epsilon", checks.epsilon(self.epsilon))
-        checks.instance(self.protects, Unit, "protects", "a Unit")
+        rows_or_users(self.protects, "protects")
         object.__setattr__(self, "threshold", checks.bound(self.threshold, "threshold"))
         object.__setattr__(self, "count", checks.whole(self.count, "count", most=10**6))
         if self.answers_epsilon is not None:

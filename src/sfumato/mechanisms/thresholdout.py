@@ -22,7 +22,7 @@ from ..questions import ANY_ORDER, COARSE, PRICE
 from ..record import record
 from ..rows import Rows
 from ..schema import Table
-from ..units import Unit
+from ..units import Unit, rows_or_users
 from .thresholds import Asked, Gate, Watch, asked, gate_of, in_steps
 
 
@@ -66,7 +66,7 @@ class Thresholdout(Interactive):
         object.__setattr__(self, "threshold", checks.positive(self.threshold, "threshold"))
         object.__setattr__(self, "sensitivity", checks.positive(self.sensitivity, "sensitivity"))
         object.__setattr__(self, "count", checks.whole(self.count, "count", most=10**6))
-        checks.instance(self.protects, Unit, "protects", "a Unit")
+        rows_or_users(self.protects, "protects")
         if (self.tau is None) == (self.epsilon is None):
             raise ArgumentError("say how much noise in one way: tau, the scale of the noise, or epsilon, the price.")
         if self.tau is not None:

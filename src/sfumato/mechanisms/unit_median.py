@@ -19,7 +19,7 @@ from ..plan import Plan
 from ..questions import CLIP, PRICE
 from ..rows import Rows
 from ..schema import Column
-from ..units import Unit
+from ..units import Unit, rows_or_users
 from .local_sensitivity import Around, around_median
 
 R = TypeVar("R")
@@ -53,7 +53,7 @@ class UnitMedian(Plan[Rows, R], Generic[R]):
         object.__setattr__(self, "lower", low)
         object.__setattr__(self, "upper", high)
         object.__setattr__(self, "epsilon", checks.epsilon(self.epsilon))
-        checks.instance(self.protects, Unit, "protects", "a Unit")
+        rows_or_users(self.protects, "protects")
         if self.protects.change != "replace":
             raise ArgumentError(
                 "protects is not allowed: this median counts how many changes away another answer lies, for a public "

@@ -20,7 +20,7 @@ from ..questions import COARSE, PRICE
 from ..record import SHOWN, record
 from ..schema import COMMON_KEYS, Column, Named, Schema, Table, category, key, real
 from ..sources import Connection
-from ..units import Unit
+from ..units import Unit, rows_or_users
 from . import explain, finish, ranks, running
 from .advice import ADVICE, Layout, advised
 from .advice import check as check_advice
@@ -81,7 +81,7 @@ class Sql(Plan[Connection, dict[str, Any]]):
     def __post_init__(self) -> None:
         checks.instance(self.text, str, "text", "a query")
         checks.instance(self.schema, Schema, "schema", "a Schema")
-        checks.instance(self.protects, Unit, "unit", "a Unit")
+        rows_or_users(self.protects)
         if (self.epsilon is None) == (self.rho is None):
             raise ArgumentError("say how much to spend in one way: epsilon (with delta for Gaussian noise), or rho.")
         if self.epsilon is not None:

@@ -14,7 +14,7 @@ from typing import Any, Literal
 
 from .. import checks, display
 from ..errors import PrivacyWarning
-from ..units import Unit
+from ..units import USER, Unit
 
 Trust = Literal["central", "local"]
 TRUSTS = ("central", "local")
@@ -292,5 +292,5 @@ def place(
 
 def _unit(unit: str | Unit) -> str:
     if isinstance(unit, Unit):
-        return "person" if unit.column is not None and unit.group == 1 else f"{unit.of} x {unit.group}"
+        return "person" if unit.of_kind is USER and unit.group == 1 else f"{unit.of} x {unit.group}"
     return checks.label(unit, "unit")

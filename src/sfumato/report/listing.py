@@ -55,7 +55,7 @@ def _line(row: Released, hide: Redaction) -> dict[str, Any]:
 def _question(row: Released, hide: Redaction) -> dict[str, Any]:
     """The query, or of a plan that is none its steps; and how far one unit can reach in it."""
     asked = questions.question(row, hide)
-    bounds = (bound_words(each, row.unit.column or "row") for each in row.bounds or ())
+    bounds = (bound_words(each, row.unit.noun) for each in row.bounds or ())
     return {
         "query": asked["query"],
         "steps": asked["steps"] if row.mechanism != questions.QUERY else [],

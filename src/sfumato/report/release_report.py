@@ -42,7 +42,7 @@ def release_report(
     plan, shown = found.plan, stored.shown(row, found, hide)
     now = ledger.statement(_account(ledger, row))
     promise = guarantee.of_release(row, plan)
-    bounds = [bound_words(each, row.unit.column or "row") for each in row.bounds or ()]
+    bounds = [bound_words(each, row.unit.noun) for each in row.bounds or ()]
     declared = disclosure.declared(ledger, [place.name for place in row.places], hide)
     short, sentence = words.state_words(row)
     document = {

@@ -84,14 +84,15 @@ def _of_grades(grades: Iterable[str]) -> Iterator[Gap]:
 
 def _of_units(units: Iterable[Unit]) -> Iterator[Gap]:
     for unit in dict.fromkeys(units):
-        if unit.column is None:
+        if not unit.of_kind.many:
             yield Gap(
-                "a person with several rows", "The unit is one row: ten rows of one person are ten times exposed."
+                "a person with several rows",
+                f"The unit is one {unit.noun}: ten rows of one person are ten times exposed.",
             )
         else:
             yield Gap(
-                f"several {unit.column}s together",
-                f"What one {unit.column} contributed is hidden. What several have in common, as a household or a firm, "
+                f"several {unit.noun}s together",
+                f"What one {unit.noun} contributed is hidden. What several have in common, as a household or a firm, "
                 "is hidden less the more they are."
                 if unit.group == 1
                 else f"Any {unit.group} together are hidden; larger groups are hidden less.",

@@ -19,7 +19,7 @@ from ...accounting.filters import Budget
 from ...combine import reserve
 from ...errors import ArgumentError
 from ...schema import Table, TensorColumn
-from ...units import Unit
+from ...units import Codes, Unit
 from ..neighbours import Columns, Person, Scene, blank, extremes, ordinary, scenes
 from .holding import odd_row
 
@@ -75,7 +75,7 @@ def cases_from(data: Any, unit: Unit) -> Iterator[Case]:
     """Pairs from given rows: small beginnings of them, and the whole with one unit changed."""
     columns = columns_given(data)
     owners = _owners(columns, unit)
-    names = list(dict.fromkeys(owners))
+    names = list(dict.fromkeys(owner for owner in owners.flat if owner >= 0))
     for size in (size for size in SIZES if size < len(names)):
         yield _without(columns, owners, names[: size + 1], names[size], unit, f"the first {size} units")
     for one in names[:_REMOVED]:
@@ -85,10 +85,11 @@ def cases_from(data: Any, unit: Unit) -> Iterator[Case]:
 _WORDS = {"add-remove": "added", "replace": "replaced by another", "zero-out": "zeroed out"}
 
 
-def _without(columns: Columns, owners: list[Any], kept: list[Any], one: Any, unit: Unit, base: str) -> Case:
-    """The units that are kept, and the same with one of them changed."""
-    here = [place for place, owner in enumerate(owners) if owner in set(kept)]
-    theirs = {place for place in here if owners[place] == one}
+def _without(columns: Columns, owners: Codes, units: list[Any], one: Any, unit: Unit, base: str) -> Case:
+    """The rows of these units and of nobody else, and the same with one unit changed."""
+    here = np.flatnonzero(np.isin(owners, [*units, -1]).all(axis=1)).tolist()
+    theirs = set(np.flatnonzero((owners == one).any(axis=1)).tolist())
+    fixed = unit.naming if unit.naming == unit.columns else [name for name in columns if name not in unit.columns]
     before = {name: [cells[place] for place in here] for name, cells in columns.items()}
     words = f"a unit {_WORDS[unit.change]}; beside it the rest of {base}"
     if unit.change == "add-remove":
@@ -99,19 +100,18 @@ def _without(columns: Columns, owners: list[Any], kept: list[Any], one: Any, uni
     for row, place in enumerate(here):
         if place in theirs:
             for name, cells in after.items():
-                if name == unit.column:
+                if name in fixed:
                     continue
                 other = columns[name][others[row % len(others)]] if others else None
                 cells[row] = other if unit.change == "replace" else None
     return Case(base, before, after, words)
 
 
-def _owners(columns: Columns, unit: Unit) -> list[Any]:
-    if unit.column is not None:
-        if unit.column not in columns:
-            raise ArgumentError(f"data has no column {unit.column!r}, which names the unit.")
-        return list(columns[unit.column])
-    return list(range(len(next(iter(columns.values()), []))))
+def _owners(columns: Columns, unit: Unit) -> Codes:
+    for column in unit.columns:
+        if column not in columns:
+            raise ArgumentError(f"data has no column {column!r}, which names the unit.")
+    return unit.owners(columns)
 
 
 def columns_given(data: Any) -> Columns:
@@ -131,7 +131,7 @@ def columns_given(data: Any) -> Columns:
 def _ordinary_people(table: Table, unit: Unit, count: int) -> list[Person]:
     """Units of one clean row each."""
     made = ordinary(table, count)
-    names = [name for name in table.columns if name != unit.column]
+    names = [name for name in table.columns if name not in unit.naming]
     return [({name: _cell(made[name], place) for name in names},) for place in range(count)]
 
 
@@ -145,7 +145,7 @@ def _changed(unit: Unit, people: Sequence[Person]) -> Scene:
     group = unit.group
     if unit.change == "add-remove":
         return Scene(tuple(others), (), (one,) * group, place=len(others))
-    to = other if unit.change == "replace" else blank(one)
+    to = other if unit.change == "replace" else blank(one, unit)
     return Scene(tuple(others), (one,) * group, (to,) * group)
 
 

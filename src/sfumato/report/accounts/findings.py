@@ -123,7 +123,7 @@ def _read(
         for place in row.places:
             found.data[place.name] += 1
         for bound in row.bounds or ():
-            _bound(found, bound_words(bound, row.unit.column or "row"))
+            _bound(found, bound_words(bound, row.unit.noun))
         found.first = min(filter(None, (found.first, row.at)), default=None)
         found.last = max(filter(None, (found.last, row.at)), default=None)
 
