@@ -140,7 +140,7 @@ class Answer:
         widths = (
             self._each(output, lambda each: self._told(each, checked), open_=True) if barred else [None] * len(self)
         )
-        sides = zip(*(self._open(each, checked) for each in figures), strict=True)
+        sides = zip(*(self._open_sides(each, checked) for each in figures), strict=True)
         above, below = (np.logical_or.reduce(side)[self._rows].tolist() for side in sides)
         parts = zip(self[name], widths, self.unreliable[name], above, below, strict=True)
         return [Cell(value, width, doubt, True, up, down) for value, width, doubt, up, down in parts]
@@ -151,7 +151,7 @@ class Answer:
         with np.errstate(all="ignore"):
             return np.asarray(figure.value - low), np.asarray(high - figure.value)
 
-    def _open(self, figure: Figure, alpha: float) -> tuple[Bools, Bools]:
+    def _open_sides(self, figure: Figure, alpha: float) -> tuple[Bools, Bools]:
         """Where the truth may be any amount above, and below: where one end is not known and noise hides the other,
         both."""
         down, up = self._noise(figure, alpha)
@@ -161,7 +161,7 @@ class Answer:
     def _told(self, figure: Figure, alpha: float) -> Floats:
         """The width beside a number: to the one end that is known, else to the farther one."""
         down, up = self._noise(figure, alpha)
-        above, below = self._open(figure, alpha)
+        above, below = self._open_sides(figure, alpha)
         return np.where(above & ~below, down, np.where(below & ~above, up, np.maximum(down, up)))
 
     @property
