@@ -24,6 +24,7 @@ from .noise import Noise
 from .openings import ROWS, Opening
 from .process import Home
 from .rows import Rows
+from .runs import Bulk
 from .schema import Column, Schema, Table, TensorColumn
 from .units import Unit
 
@@ -247,6 +248,16 @@ class Plan(ABC, Generic[D, R]):
     @abstractmethod
     def _run(self, data: D, run: Run) -> R:
         """The release itself, raw. Noise comes only from `run.noise`; what is returned is a value with a JSON form."""
+
+    @property
+    def bulk(self) -> Bulk:
+        """Can `_runs` do better than a loop? From fields alone."""
+        return "no"
+
+    def _runs(self, data: D, run: Run, count: int) -> Any:
+        """So many runs on the same data, each with noise of its own: a list, an array with a row for each, or
+        `runs.Alike`. What audits call; where `bulk` says so, all at once, through the code that a single run takes."""
+        return [self._run(data, Run(run.noise)) for _ in range(count)]
 
     def _loop(self, data: D, run: Run) -> Any:
         """What `curator.supervise` hands to a loop of the user's own, where a plan has steps: an object that draws

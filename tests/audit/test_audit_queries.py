@@ -10,13 +10,13 @@ import numpy as np
 import pytest
 
 from sfumato import Schema, Unit, audit, schema
-from sfumato.audit import answers, neighbours, shipped, sql_losses, stages
+from sfumato.audit import neighbours, shipped, sql_losses, stages
 from sfumato.audit.outputs import Alike, Reading, atoms_of
 from sfumato.audit.silent import Silent
 from sfumato.audit.subjects import OfPlan
 from sfumato.noise import Noise, SeededBits
 from sfumato.plan import Run
-from sfumato.query import Limits, sql
+from sfumato.query import Limits, running, sql
 from sfumato.query.design import Design
 
 USER = Unit("user:id")
@@ -49,7 +49,7 @@ def test_one_answer_of_many_is_the_answer(text: str) -> None:
     """With the same bits, to the last digit."""
     plan = _plan(text)
     rows = _pair(plan).rows
-    (found,) = (answers.answers(plan, rows, 1, Noise(SeededBits(7))),)
+    found = plan._runs(rows, Run(Noise(SeededBits(7))), 1)
     alone = plan._run(rows, Run(Noise(SeededBits(7))))
     parts = {place: cell for place, cell in atoms_of(alone) if place[0] not in ("groups", "keys", "written")}
     assert dict(zip(found.places, found.cells[0].tolist(), strict=True)) == {
@@ -61,9 +61,9 @@ def test_one_answer_of_many_is_the_answer(text: str) -> None:
 def test_many_answers_have_the_same_numbers_and_noise_of_their_own(text: str) -> None:
     plan = _plan(text)
     rows = _pair(plan).rows
-    still = answers.answers(plan, rows, 5, Silent(SeededBits(0))).cells
+    still = plan._runs(rows, Run(Silent(SeededBits(0))), 5).cells
     assert (still == still[0]).all()
-    noisy = answers.answers(plan, rows, 400, Noise(SeededBits(1))).cells[:, : still.shape[1]]
+    noisy = plan._runs(rows, Run(Noise(SeededBits(1))), 400).cells[:, : still.shape[1]]
     assert len(np.unique(noisy, axis=0)) > 100
     moved = noisy - still[0]
     wide = moved.std(axis=0) > 0
@@ -136,7 +136,7 @@ def _narrower(law: Any) -> Any:
 def test_what_fails_in_bulk_fails_run_by_run(monkeypatch: pytest.MonkeyPatch) -> None:
     plan = _plan(TEXTS[0])
     rows = _pair(plan).rows
-    monkeypatch.setattr(answers.running, "sums", _fails)
+    monkeypatch.setattr(running, "sums", _fails)
     found = OfPlan(plan).outputs(rows, 3, SeededBits(1))
     assert found == [{"failed": "ValueError"}] * 3 and OfPlan(plan).used(_pair(plan)) is None
 

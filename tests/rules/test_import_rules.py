@@ -20,7 +20,7 @@ ANYTHING = {"*"}
 _LEDGER_DOOR = {"ledger/__init__", "ledger/__main__", "ledger/ledger", "ledger/memory", "ledger/opening"}
 _BELOW_PLAN = {
     "errors", "checks", "record", "questions", "contributions", "exact", "grid", "units", "schema", "owners", "events",
-    "laws", "rows", "noise", "accounting", "strategies", "bounds", "openings",
+    "laws", "rows", "noise", "accounting", "strategies", "bounds", "openings", "runs",
 }  # fmt: skip
 
 # A folder, a file, or something inside of a folder that has a line of its own: the longest name counts.
@@ -41,6 +41,7 @@ MAY_IMPORT: dict[str, set[str]] = {
     "schema": {"units", "display", "checks", "record", "questions", "contributions", "times", "errors"},
     "owners": {"schema", "units", "errors"},
     "events": {"units", "checks", "record", "errors"},
+    "runs": set(),
     "laws": {"exact", "checks", "errors"},
     "tensors": {"schema"},
     "cells": {"tensors", "times"},
@@ -97,6 +98,7 @@ MAY_IMPORT: dict[str, set[str]] = {
 THIRD_PARTY: dict[str, set[str]] = {
     "record": {"numpy"},
     "questions": {"numpy"},
+    "runs": {"numpy"},
     "grid": {"numpy"},
     "times": {"numpy"},
     "plain_yaml": {"yaml"},

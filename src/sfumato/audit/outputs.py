@@ -19,9 +19,9 @@ from typing import Any
 
 import numpy as np
 
+from ..runs import Alike, Place
 from .counting import Floats
 
-Place = tuple[Any, ...]
 """Where in an output a part stands: keys and indices, from the outside in."""
 
 _FEATURES = 64  # looked at together
@@ -30,27 +30,6 @@ _GRAINS = 2  # columns whose granularity is looked at
 _COARSE = 64.0  # the grain of 0, which has no lowest bit
 _DEEPEST = 16  # parts of parts: what holds itself has no end
 _LARGEST = 1e100
-
-
-@dataclass(frozen=True, eq=False)
-class Alike:
-    """Outputs that all have the same parts, and these are numbers: where they stand, and a row for each output."""
-
-    places: tuple[Place, ...]
-    cells: Floats
-
-    @classmethod
-    def joined(cls, parts: Sequence[Alike]) -> Alike:
-        return cls(parts[0].places, np.concatenate([each.cells for each in parts]))
-
-    def __len__(self) -> int:
-        return len(self.cells)
-
-    def __iter__(self) -> Iterator[Floats]:
-        return iter(self.cells)
-
-    def __getitem__(self, which: Any) -> Any:
-        return Alike(self.places, self.cells[which]) if isinstance(which, slice) else self.cells[which]
 
 
 @dataclass(frozen=True)

@@ -1,36 +1,29 @@
 """What is audited: something that can be run many times on made-up data, and what it claims.
 
-A plan runs through its own code. Where that code adds noise to a vector, the vector is written down many times over and
-one call draws the noise of all runs; the law, the grid and the sampler are those of a single release.
+A plan runs through its own code, and says itself whether it can run many times at once (`Plan._runs`).
 """
 
 from __future__ import annotations
 
 import inspect
 from collections.abc import Callable, Iterator, Mapping
+from contextlib import suppress
 from dataclasses import dataclass
 from functools import cached_property
-from types import SimpleNamespace
 from typing import Any, Literal, Protocol
-
-import numpy as np
 
 from .. import checks
 from ..errors import ArgumentError
-from ..mechanisms.additive import Additive
-from ..mechanisms.sparse_vector import SparseVector
 from ..noise import Bits, Noise, SeededBits
 from ..plan import Plan, Run
 from ..schema import Table
 from .claims import claims_of
 from .given import check_maker
 from .neighbours import Pair
-from .outputs import Alike, unreadable
+from .outputs import unreadable
 from .stages import stage_of, table_for
 
 MakeNoise = Callable[[Bits], Noise]
-_BLOCK = 20_000  # runs at once
-_NUMBERS = 4_000_000  # or fewer, where each of them has many numbers
 
 
 class Subject(Protocol):
@@ -81,22 +74,6 @@ class OfPlan:
     def table(self) -> Table:
         return table_for(self.plan)
 
-    @property
-    def adds(self) -> bool:
-        """Is noise added to a vector by the code that all additive plans share?"""
-        return isinstance(self.plan, Additive) and type(self.plan)._run is Additive._run
-
-    @property
-    def asks(self) -> bool:
-        """Is it a sparse vector that only says above or below, by the code that all of them share?"""
-        kind: Any = type(self.plan)
-        return (
-            isinstance(self.plan, SparseVector)
-            and self.plan.answers_epsilon is None
-            and kind._begin is SparseVector._begin
-            and kind._run is SparseVector._run
-        )
-
     @cached_property
     def answers(self) -> bool:
         """Is it a query whose numbers can be answered many times at once?"""
@@ -104,11 +81,11 @@ class OfPlan:
 
     @property
     def in_bulk(self) -> bool:
-        return self.steady or self.asks or hasattr(self.plan, "outcomes")
+        return self.plan.bulk != "no"
 
     @property
     def steady(self) -> bool:
-        return self.adds or self.answers
+        return self.plan.bulk == "steady"
 
     def used(self, pair: Pair) -> float | None:
         """The share of its price that a pair uses, where the numbers of a query and their laws say it; None for other
@@ -123,66 +100,16 @@ class OfPlan:
             return None
 
     def outputs(self, data: Any, count: int, bits: Bits) -> Any:
-        if not self.in_bulk:
-            return [self._one(data, bits) for _ in range(count)]
-        if self.answers:
-            return self._answered(data, count, bits)
-        block, draw = self._many(data, bits)
-        return np.concatenate([draw(size) for size in _sizes(count, block)])
-
-    def _many(self, data: Any, bits: Bits) -> tuple[int, Callable[[int], Any]]:
-        """So many runs at once, and what draws them."""
-        if not self.adds:
-            return _BLOCK, lambda size: self._in_turn(data, size, bits)
-        values = self.plan.query.steps(data, self.plan.exponent)  # type: ignore[attr-defined]
-        block = max(1, min(_BLOCK, _NUMBERS // max(values.size, 1)))
-        return block, lambda size: self._added(values, size, bits)
-
-    def _answered(self, data: Any, count: int, bits: Bits) -> Any:
-        from .answers import answers
-
-        try:
-            numbers = len(answers(self.plan, data, 1, self.noise(SeededBits(0))).places)
-            sizes = _sizes(count, max(1, min(_BLOCK, _NUMBERS // max(numbers, 1))))
-            return Alike.joined([answers(self.plan, data, size, self.noise(bits)) for size in sizes])
-        except Exception:  # what fails, fails run by run
-            return [self._one(data, bits) for _ in range(count)]
+        if self.in_bulk:
+            with suppress(Exception):  # what fails, fails run by run
+                return self.plan._runs(data, Run(self.noise(bits)), count)
+        return [self._one(data, bits) for _ in range(count)]
 
     def _one(self, data: Any, bits: Bits) -> Any:
         try:
             return self.plan._run(data, Run(self.noise(bits)))
         except Exception as problem:
             return Failed(failed=type(problem).__name__)
-
-    def _added(self, values: Any, size: int, bits: Bits) -> Any:
-        """`Additive._run` on a vector that repeats itself."""
-        query = SimpleNamespace(steps=lambda rows, exponent: np.tile(values, size))
-        plan: Any = SimpleNamespace(query=query, exponent=self.plan.exponent, law=self.plan.law)  # type: ignore[attr-defined]
-        return Additive._run(plan, None, Run(self.noise(bits))).reshape(size, -1)  # type: ignore[arg-type]
-
-    def _in_turn(self, data: Any, size: int, bits: Bits) -> Any:
-        if hasattr(self.plan, "outcomes"):  # a plan that has its own way
-            return self.plan.outcomes(data, Run(self.noise(bits)), size)
-        return _conversations(self.plan, data, size, self.noise(bits))
-
-
-def _sizes(count: int, block: int) -> Iterator[int]:
-    """So many runs in blocks."""
-    return (min(block, count - start) for start in range(0, count, block))
-
-
-def _conversations(plan: Any, rows: Any, trials: int, noise: Noise) -> Any:
-    """What a sparse vector's own questions are told in so many conversations at once: one noisy threshold each, fresh
-    noise on every question, and after the last crossing nothing is asked."""
-    gate = plan.gate
-    threshold, left = gate.begin(noise, trials), np.full(trials, gate.count, dtype=np.int64)
-    told = []
-    for question in plan._accepted(rows.table):
-        values = question.in_units(question.query.steps(rows, question.exponent), gate.finer)
-        answers = gate.told(gate.noisy(values, trials, noise), threshold, left)
-        left = left - np.sum(answers == 1, axis=1)
-        told.append(answers)
-    return np.concatenate(told, axis=1).astype(np.float64)
 
 
 @dataclass(frozen=True)

@@ -11,6 +11,7 @@ from abc import abstractmethod
 from dataclasses import dataclass
 from fractions import Fraction
 from functools import cached_property
+from types import SimpleNamespace
 from typing import Any
 
 import numpy as np
@@ -22,6 +23,7 @@ from ..errors import ArgumentError
 from ..laws import SCALES, Law
 from ..plan import Plan, Run
 from ..rows import Rows
+from ..runs import Bulk, sizes
 from ..units import Unit
 
 
@@ -77,6 +79,23 @@ class Additive(Plan[Rows, NDArray[np.float64]]):
     def _run(self, rows: Rows, run: Run) -> NDArray[np.float64]:
         steps = self.query.steps(rows, self.exponent)
         return grid.to_float(steps + run.noise.draw(self.law, steps.size), self.exponent)
+
+    @property
+    def bulk(self) -> Bulk:
+        return "steady" if type(self)._run is Additive._run else "no"
+
+    def _runs(self, rows: Rows, run: Run, count: int) -> Any:
+        """`_run` on a vector that repeats itself: the law, the grid and the sampler are those of a single release."""
+        if self.bulk == "no":
+            return super()._runs(rows, run, count)
+        steps = self.query.steps(rows, self.exponent)
+
+        def repeated(times: int) -> Any:
+            query = SimpleNamespace(steps=lambda rows, exponent: np.tile(steps, times))
+            plan: Any = SimpleNamespace(query=query, exponent=self.exponent, law=self.law)
+            return Additive._run(plan, rows, run).reshape(times, -1)
+
+        return np.concatenate([repeated(times) for times in sizes(count, steps.size)])
 
     def finish(self, raw: NDArray[np.float64]) -> Any:
         return self.query.finish(raw)

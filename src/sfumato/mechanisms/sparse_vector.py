@@ -9,6 +9,7 @@ from functools import cached_property
 from typing import Any
 
 import numpy as np
+from numpy.typing import NDArray
 
 from .. import bounds, checks, events, exact, grid
 from ..bounds import Bounded
@@ -17,10 +18,12 @@ from ..checks import Exact
 from ..errors import ArgumentError, PlanError
 from ..interactive import Conversation, Interactive, accept_query
 from ..laws import RoundedLaplace
+from ..noise import Noise
 from ..plan import Run
 from ..questions import ANY_ORDER, COARSE, PRICE
 from ..record import record
 from ..rows import Rows
+from ..runs import Bulk, sizes
 from ..schema import Table
 from ..units import Unit, rows_or_users
 from .thresholds import Asked, Gate, Watch, asked, gate_of
@@ -161,6 +164,31 @@ class SparseVector(Interactive):
 
     def _begin(self, run: Run) -> Conversation:
         return _Watch(self, run)
+
+    @property
+    def bulk(self) -> Bulk:
+        """Where it only says above or below, by the code that all of them share."""
+        kind: Any = type(self)
+        shared = kind._begin is SparseVector._begin and kind._run is SparseVector._run
+        return "fresh" if shared and self.answers_epsilon is None else "no"
+
+    def _runs(self, rows: Rows, run: Run, count: int) -> Any:
+        if self.bulk == "no":
+            return super()._runs(rows, run, count)
+        return np.concatenate([self._conversations(rows, run.noise, size) for size in sizes(count)])
+
+    def _conversations(self, rows: Rows, noise: Noise, trials: int) -> NDArray[np.float64]:
+        """What its own questions are told in so many conversations at once: one noisy threshold each, fresh noise on
+        every question, and after the last crossing nothing is asked."""
+        gate = self.gate
+        threshold, left = gate.begin(noise, trials), np.full(trials, gate.count, dtype=np.int64)
+        told = []
+        for question in self._accepted(rows.table):
+            values = question.in_units(question.query.steps(rows, question.exponent), gate.finer)
+            answers = gate.told(gate.noisy(values, trials, noise), threshold, left)
+            left = left - np.sum(answers == 1, axis=1)
+            told.append(answers)
+        return np.concatenate(told, axis=1).astype(np.float64)
 
     def finish(self, raw: list[Any]) -> list[Any]:
         """True or False; with numbers, the number or None. A list of them for a question of several numbers."""

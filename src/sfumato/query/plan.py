@@ -18,10 +18,11 @@ from ..owners import other_names
 from ..plan import Plan, Run, rehearsed_above
 from ..questions import COARSE, PRICE
 from ..record import SHOWN, record
+from ..runs import Bulk
 from ..schema import COMMON_KEYS, Column, Named, Schema, Table, category, key, real
 from ..sources import Connection
 from ..units import Unit, rows_or_users
-from . import explain, finish, ranks, running
+from . import copies, explain, finish, ranks, running
 from .advice import ADVICE, Layout, advised
 from .advice import check as check_advice
 from .blur import Blur, blur
@@ -262,6 +263,17 @@ class Sql(Plan[Connection, dict[str, Any]]):
             else running.answer(self.front, fixed, connection, run.noise)
         )
         return found if self.written is None else {**found, "written": self.written}
+
+    @property
+    def bulk(self) -> Bulk:
+        """Where groups and limits are known before anything runs, by the code that all queries share."""
+        shared = type(self)._run is Sql._run
+        return "steady" if shared and self.fixed is not None and not self.front.selects else "no"
+
+    def _runs(self, data: Connection, run: Run, count: int) -> Any:
+        if self.bulk == "no" or self.fixed is None:
+            return super()._runs(data, run, count)
+        return copies.answers(self.front, self.fixed, data, run.noise, count)
 
     def _shown(self, raw: Mapping[str, Any]) -> Sql:
         """Read back from JSON, it is shown as whoever paid for it wrote it."""

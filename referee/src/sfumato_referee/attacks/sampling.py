@@ -69,7 +69,7 @@ def many(plan: Plan[Any, Any], rows: Rows, count: int, bits: Bits) -> Any:
         tiled = replace(plan, query=_Tiled(unit=plan.unit, query=plan.query, times=count))
         return tiled._run(rows, run).reshape(count, -1)
     if isinstance(plan, NoisyMaxWithItsValue):
-        return plan.outcomes(rows, run, count)
+        return plan._runs(rows, run, count)
     return [plan._run(rows, run) for _ in range(count)]
 
 

@@ -21,6 +21,7 @@ from sfumato.mechanisms.exponential import Exponential
 from sfumato.mechanisms.laplace import Laplace
 from sfumato.plan import Plan, Run
 from sfumato.rows import Rows
+from sfumato.runs import Bulk
 from sfumato.units import Unit
 
 
@@ -120,10 +121,14 @@ class NoisyMaxWithItsValue(Plan[Rows, list[float]]):
         return events.Pure(epsilon=self.epsilon, relation=self.unit.change)
 
     def _run(self, rows: Rows, run: Run) -> list[float]:
-        winner, score = self.outcomes(rows, run, 1)[0].tolist()
+        winner, score = self._runs(rows, run, 1)[0].tolist()
         return [winner, score]
 
-    def outcomes(self, rows: Rows, run: Run, count: int) -> NDArray[np.float64]:
+    @property
+    def bulk(self) -> Bulk:
+        return "fresh"
+
+    def _runs(self, rows: Rows, run: Run, count: int) -> NDArray[np.float64]:
         """So many runs: the winner's place and its noisy score, one run a row."""
         scale = Fraction(self.query.linf) * 2 / self.epsilon
         exponent = grid.exponent_for(

@@ -19,6 +19,7 @@ from sfumato.mechanisms.sparse_vector import SparseVector
 from sfumato.mechanisms.thresholds import ABOVE, Asked, Gate, Watch, gate_of
 from sfumato.plan import Run
 from sfumato.rows import Rows
+from sfumato.runs import Bulk
 
 _ENDLESS = 2**40
 _NO_NOISE = DiscreteLaplace(2.0**-12)  # 0, but for one time in e^4096
@@ -36,7 +37,11 @@ class NoisyValueShown(SparseVector):
     def _begin(self, run: Run) -> Conversation:
         return _Showing(self.gate, run.noise)
 
-    def outcomes(self, rows: Rows, run: Run, count: int) -> NDArray[np.float64]:
+    @property
+    def bulk(self) -> Bulk:
+        return "fresh"
+
+    def _runs(self, rows: Rows, run: Run, count: int) -> NDArray[np.float64]:
         """So many conversations, one a row: what each question was told, then the values that crossings showed."""
         gate = self.gate
         threshold, left = gate.begin(run.noise, count), np.full(count, gate.count, dtype=np.int64)

@@ -2,7 +2,7 @@
 
 A query whose groups are public measures each of them by itself: exact sums come from the engine, and every number gets
 noise of its own. So n runs are one run with n times the groups, each copy with the same exact sums. The code that runs
-is `query.running.answer`, with its statements, laws, grid and sampler; only the groups are written down n times.
+is `running.answer`, with its statements, laws, grid and sampler; only the groups are written down n times.
 """
 
 from __future__ import annotations
@@ -15,28 +15,29 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ..noise import Noise
-from ..plan import Plan
-from ..query import running
-from ..query.plan import Sql
-from ..query.running import Groups
-from .counting import Floats
-from .outputs import Alike, Place
+from ..runs import Alike, Place, sizes
+from . import running
+from .design import Design
+from .front import Front
+from .running import Groups
+
+Floats = NDArray[np.float64]
 
 _KEYS = ("groups", "keys", "written")  # what an answer says of its groups and query: public, the same in every run
 
 
-def repeats(plan: Plan[Any, Any]) -> bool:
-    """Is it a query whose groups and limits are known before anything runs, answered by the code that all of them
-    share?"""
-    return isinstance(plan, Sql) and type(plan)._run is Sql._run and plan.fixed is not None and not plan.front.selects
-
-
-def answers(plan: Any, connection: Any, runs: int, noise: Noise) -> Alike:
+def answers(front: Front, design: Design, connection: Any, noise: Noise, runs: int) -> Alike:
     """What so many runs answer: the numbers of each, in a row."""
-    once = running.given(plan.front, connection)
+    once = running.given(front, connection)
+    first = _at_once(front, design, connection, noise, 1, once)  # says how many numbers an answer has
+    rest = sizes(runs - 1, len(first.places))
+    return Alike.joined([first, *(_at_once(front, design, connection, noise, size, once) for size in rest)])
+
+
+def _at_once(front: Front, design: Design, connection: Any, noise: Noise, runs: int, once: Groups) -> Alike:
     groups = _Copies(tuple(once.rows) * runs, once.by_label, runs)
     repeated: Any = _Repeated(connection, runs)
-    found = running.answer(plan.front, plan.fixed, repeated, noise, groups)
+    found = running.answer(front, design, repeated, noise, groups)
     places: list[Place] = []
     columns: list[Floats] = []
     for place, numbers in _numbers({name: part for name, part in found.items() if name not in _KEYS}):
