@@ -11,6 +11,7 @@ from __future__ import annotations
 import csv
 import html
 import math
+import re
 from collections.abc import Collection, Iterable, Sequence
 from typing import Any
 
@@ -47,6 +48,20 @@ def _is_seen(sign: str) -> bool:
 
 def _spelled(sign: str) -> str:
     return repr(sign)[1:-1] if not sign.isprintable() else f"\\u{ord(sign):04x}"
+
+
+def seen_json(text: str, *, ascii_only: bool = False) -> str:
+    """The same JSON, with signs that nobody sees (a terminal obeys some) written as JSON writes them in ASCII."""
+
+    def spelled(sign: re.Match[str]) -> str:
+        return _escaped(sign[0]) if ascii_only or printable(sign[0]) != sign[0] else sign[0]
+
+    return re.sub(r"[^\n -~]", spelled, text)
+
+
+def _escaped(sign: str) -> str:
+    units = sign.encode("utf-16-be", "surrogatepass")
+    return "".join(f"\\u{units[at] << 8 | units[at + 1]:04x}" for at in range(0, len(units), 2))
 
 
 def csv_text(rows: Iterable[Iterable[Any]]) -> str:

@@ -17,7 +17,8 @@ from pyarrow import parquet
 from sfumato.cli.problems import CommandError
 from sfumato.cli.screen import Screen, columns, facts, say
 from sfumato.cli.work import looking
-from sfumato.cli.work.out_files import write_out
+from sfumato.office.files import write_out
+from sfumato.office.problems import OfficeError
 from sfumato.project import ProjectError, open_project
 from tests.cli.front import BY_WARD, YAML, make_project, sfumato
 
@@ -113,7 +114,7 @@ def test_a_name_of_full_length_can_be_written(tmp_path: Path) -> None:
 
 
 def test_a_file_that_cannot_be_written_after_all_leaves_the_answer_in_the_ledger(project: Path) -> None:
-    with pytest.raises(CommandError, match="the answer itself is in the ledger"):
+    with pytest.raises(OfficeError, match="the answer itself is in the ledger"):
         write_out(project / "nowhere" / "out.csv", b"")
 
 

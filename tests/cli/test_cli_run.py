@@ -13,9 +13,9 @@ import jsonschema
 import pyarrow.parquet
 import pytest
 
-from sfumato.cli.work.run_state import built, items, key_of_list
 from sfumato.combine import Sequence
 from sfumato.ledger.proof.rules_parts import part_hashes
+from sfumato.office.list_state import built, items, key_of_list
 from sfumato.project import open_project
 from sfumato.project.plans import load_plan
 from tests.cli.front import Ran, make_project, sfumato

@@ -7,7 +7,7 @@ import math
 import numpy as np
 import pytest
 
-from sfumato.cli.work.train_words import GroupDocument, worse_for
+from sfumato.office.training import GroupDocument, worse_for
 
 SMALL = "noise and clipping cost small groups most"
 

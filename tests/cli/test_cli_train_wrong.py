@@ -106,7 +106,7 @@ def test_without_torch_it_says_what_to_install(folder: Path, monkeypatch: pytest
     def none(name: str, *more: Any) -> Any:
         return None if name == "torch" else find_spec(name, *more)
 
-    monkeypatch.setattr("sfumato.cli.work.train.find_spec", none)
+    monkeypatch.setattr("sfumato.office.training.find_spec", none)
     ran = sfumato("train", "sfumato.yaml", "--quote", at=folder)
     assert (ran.code, ran.out) == (3, "")
     assert ran.err == (

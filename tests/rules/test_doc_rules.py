@@ -23,7 +23,8 @@ _LONG = {
     f"{name}.md"
     for name in (
         "use-in-ci", "share-a-budget", "choose-epsilon", "choose-bounds", "your-own-file", "join-tables",
-        "count-unknown-keys", "explain-to-a-manager", "train-a-model", "project-file", "command", "models", "dp-sgd",
+        "count-unknown-keys", "release-any-plan", "explain-to-a-manager", "train-a-model", "project-file", "command",
+        "models", "dp-sgd",
         "diffprivlib", "dp-accounting", "opendp", "pipelinedp", "smartnoise", "tumult", "tutorial", "learn", "sql",
         "notebooks", "explain", "replay",
     )

@@ -88,7 +88,12 @@ MAY_IMPORT: dict[str, set[str]] = {
     "example": {"noise", "checks", "errors"},
     "project": _LEDGER_DOOR | {
         "private", "curator", "ledger", "report/accounts", "query", "plan", "release", "accounting", "schema", "owners",
-        "units", "events", "times", "sources", "record", "plain_yaml", "checks", "errors",
+        "units", "events", "times", "sources", "bounds", "strategies", "kinds", "record", "plain_yaml", "checks",
+        "errors",
+    },
+    "office": _LEDGER_DOOR | {
+        "project", "curator", "ledger", "report/accounts", "query", "learn", "combine", "private", "plan", "release",
+        "accounting", "sources", "schema", "units", "rows", "record", "display", "checks", "errors",
     },
     "cli": ANYTHING,
     "__init__": ANYTHING,
@@ -123,6 +128,7 @@ THIRD_PARTY: dict[str, set[str]] = {
     "project": {"pydantic", "pydantic_core", "yaml"},
     "report": {"numpy", "matplotlib", "jinja2", "markupsafe"},
     "report/accounts": {"pyarrow"},
+    "office": {"numpy", "pyarrow"},  # never typer, rich or fastapi: its skins have these
     "cli": {"typer", "rich", "numpy", "pydantic", "pydantic_core", "yaml", "pyarrow"},
     "audit": {"numpy", "scipy", "torch"},
     "example": {"numpy", "pyarrow"},

@@ -34,6 +34,12 @@ _SPENT, _COUNTED, _SHOWN = "What to spend", "What counts, and for how much", "Th
 Query = Annotated[
     str | None, typer.Argument(metavar="SQL", help="The query; `-` reads it from stdin.", show_default=False)
 ]
+QueryOrList = Annotated[
+    str | None,
+    typer.Argument(
+        metavar="SQL", help="The query, or a list such as plan.yaml; `-` reads a query from stdin.", show_default=False
+    ),
+]
 File = Annotated[
     Path | None, typer.Option("--file", "-f", metavar="FILE", help="Read the query from a file.", show_default=False)
 ]

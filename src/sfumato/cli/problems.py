@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Any, Literal
 
 from .. import errors
 from ..errors import SfumatoError
+from ..office.problems import OfficeError
 from .documents import Document
 from .shell_words import Place, fix_of, in_shell
 
@@ -93,6 +94,20 @@ _KINDS: tuple[tuple[type[BaseException], str, str, int], ...] = (
     (SfumatoError, "it cannot be done", _HELP, REFUSED),
 )
 
+_REASONS = {"usage": USAGE, "file": FILE, "refused": REFUSED, "budget": BUDGET, "interrupted": INTERRUPTED}
+_LESS = "ask for less (smaller --epsilon, --delta or --rho, wider --accuracy)"
+# What helps at a command line, by the office's word for the case.
+_SHELL_FIXES = {
+    "out-unwritable": "give --out a file in a folder that exists; for a pipe, leave it out and give --format",
+    "out-own": "give --out another name",
+    "rehearsal": "change the query; --debug shows where it failed",
+    "one-file": "give --out or --checkpoint another name",
+    "checkpoint": "remove it, or give another --checkpoint",
+    "out-read": "give --out another name",
+    "checkpoint-read": "give --checkpoint another name",
+    "not-agreed": "run it again: the price is shown anew",
+}
+
 _EXTRAS = {
     **dict.fromkeys(("sqlglot", "pyarrow", "duckdb", "pandas"), "sql"),
     **dict.fromkeys(("jinja2", "markupsafe"), "report"),
@@ -110,6 +125,9 @@ def problem_of(error: BaseException, place: Place = "options") -> Problem:
     a value of the data."""
     if isinstance(error, CommandError):
         return Problem(error.what, error.why, error.fix, error.code, error.code in (USAGE, REFUSED, BUDGET, POLICY))
+    if isinstance(error, OfficeError):
+        code = _REASONS[error.reason]
+        return Problem(error.what, in_shell(error.why), _shell_fix(error), code, code in (USAGE, REFUSED, BUDGET))
     if isinstance(error, SfumatoError) and hasattr(error, "what"):  # a file of the project: project.ProjectError
         file, line = getattr(error, "file", None), getattr(error, "line", None)
         why, fix = (in_shell(getattr(error, part, ""), "file") for part in ("why", "fix"))
@@ -133,6 +151,17 @@ def problem_of(error: BaseException, place: Place = "options") -> Problem:
         "please report it, with what --debug shows in `sfumato rehearse`",
         FAULT,
     )
+
+
+def _shell_fix(error: OfficeError) -> str:
+    """How to mend it, by options and commands."""
+    from ..office.shortage import LESS, ShortageError
+    from .work.raising import raise_command
+
+    if isinstance(error, ShortageError):
+        less = _LESS if error.less == LESS else error.less
+        return f"{less}, or raise the limit:\n{raise_command(error.account, error.enough)}"
+    return _SHELL_FIXES.get(error.case, in_shell(error.fix))
 
 
 def lacking(module: str) -> tuple[str, str]:

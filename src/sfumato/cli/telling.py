@@ -14,7 +14,6 @@ from __future__ import annotations
 
 import contextlib
 import os
-import re
 import sys
 import warnings
 from collections.abc import Callable, Iterator
@@ -27,7 +26,6 @@ from ..errors import PrivacyWarning
 from .interrupts import no_more
 
 if TYPE_CHECKING:
-    from pydantic import BaseModel
     from rich.console import Console
 
     from .problems import Problem
@@ -40,12 +38,12 @@ GONE = 141  # what a shell says of a program that wrote to a pipe without a read
 class Outcome:
     """What a command has to say.
 
-    document  for programs: what `--json` prints
+    document  for programs: what `--json` prints, one of cli/documents.py or of the office
     show      for people: prints it to the screen
     code      how the process ends
     """
 
-    document: BaseModel
+    document: Any
     show: Callable[[Console], None]
     code: int = 0
 
@@ -99,20 +97,13 @@ def screen(*, errors: bool = False) -> Screen:
     return made(errors=errors)
 
 
-def print_json(document: BaseModel) -> None:
+def print_json(document: Any) -> None:
     """JSON, in ASCII where the reader's encoding is no Unicode: JSON loses nothing by it."""
+    from ..display import seen_json
+    from .documents import json_text
+
     plain = not (sys.stdout.encoding or "").lower().replace("-", "").startswith("utf")
-    sys.stdout.write(seen_json(document.model_dump_json(indent=2, by_alias=True), ascii_only=plain) + "\n")
-
-
-def seen_json(text: str, *, ascii_only: bool = False) -> str:
-    """The same JSON, with signs that nobody sees (a terminal obeys some) written as JSON writes them in ASCII."""
-    from ..display import printable
-
-    def spelled(sign: re.Match[str]) -> str:
-        return _escaped(sign[0]) if ascii_only or printable(sign[0]) != sign[0] else sign[0]
-
-    return re.sub(r"[^\n -~]", spelled, text)
+    sys.stdout.write(seen_json(json_text(document), ascii_only=plain) + "\n")
 
 
 def complain(problem: Problem, *, json: bool) -> None:
@@ -122,11 +113,6 @@ def complain(problem: Problem, *, json: bool) -> None:
         sys.stdout.flush()
     else:
         problem.show(screen(errors=True))
-
-
-def _escaped(sign: str) -> str:
-    units = sign.encode("utf-16-be", "surrogatepass")
-    return "".join(f"\\u{units[at] << 8 | units[at + 1]:04x}" for at in range(0, len(units), 2))
 
 
 def _trace(error: BaseException, problem: Problem) -> None:

@@ -16,6 +16,9 @@ from .problems import Fault, faulty
 
 _MOST = 12  # names that a message lists
 
+OF_SQL, OF_KIND = "<sql>", "<kind>"
+"""Which form a release of a list has: no part of its place in the file."""
+
 F = TypeVar("F", bound="Form")
 
 _KINDS = {
@@ -73,7 +76,7 @@ def _slip(fault: Fault) -> tuple[str, str] | None:
 
 
 def _fault(form: type[Form], text: Text, told: Any) -> Fault:
-    path: Path = tuple(part for part in told["loc"] if part != "[key]")
+    path: Path = tuple(part for part in told["loc"] if part not in ("[key]", OF_SQL, OF_KIND))
     if told["type"] == "missing":
         model = _model(form, path[:-1])
         field = None if model is None else model.model_fields.get(str(path[-1]))

@@ -32,6 +32,14 @@ class Faults:
         self._text = text
         self._found: list[Fault] = []
 
+    @property
+    def count(self) -> int:
+        return len(self._found)
+
+    def line(self, path: Path) -> int:
+        """Where a place is in the file."""
+        return self._text.said.line(path)
+
     def add(self, path: Path, cause: str, fix: str) -> None:
         self._found.append(self._text.fault(path, cause, fix))
 

@@ -11,13 +11,17 @@ from fractions import Fraction
 from pathlib import Path
 from typing import Annotated, Any
 
-from pydantic import BeforeValidator, Field, WithJsonSchema
+from pydantic import BeforeValidator, ConfigDict, Discriminator, Field, Tag, WithJsonSchema
 
+from ..plain_yaml import Bare
+from ..plan import Plan
 from ..query import Sql
-from .checking import Form, filled
+from .checking import OF_KIND, OF_SQL, Form, filled
 from .faults import Faults
 from .fields import NUMBER_SCHEMA, Category, Number, Text, Truth, exact, said, shown, text
 from .form import LimitsForm
+from .kind_schema import with_kinds
+from .kinds import KIND, Builder, known_kinds, own_fields
 from .lines import Text as Written
 from .lines import load
 from .project import Project
@@ -25,6 +29,7 @@ from .published import schema_of
 
 ENDINGS = (".csv", ".parquet", ".json")
 PUBLISHED = Path(__file__).with_name("sfumato-plan.schema.json")
+Place = tuple[str | int, ...]
 _LONGEST = 200  # characters of a name
 _LARGEST = 1_000_000  # bytes of a query
 
@@ -113,6 +118,27 @@ class QueryForm(Form):
         return {name: value for name, value in found.items() if value is not None}
 
 
+class KindForm(Form):
+    """One release of any kind. Its other fields are those of the plan."""
+
+    model_config = ConfigDict(extra="allow", frozen=True)
+
+    name: Text = Field(description="its own in this list; reports and receipts bear it")
+    kind: Text = Field(description="the plan: laplace, gaussian, quantile, top-k, ...; its fields stand beside it")
+    out: Text | None = Field(None, description="where the answer is written: .csv, .parquet or .json")
+    alpha: Number = Field(None, description="error bars hold with probability 1 - alpha; 0.05 by default")
+
+    def said(self) -> dict[str, Any]:
+        """The plan's own part of it; `alpha` where the plan has such a field, too."""
+        shared = {"alpha"} & set(own_fields(known_kinds().get(self.kind, Sql)))
+        said = {KIND: self.kind, **(self.model_extra or {})}
+        return said | {name: Bare(str(getattr(self, name))) for name in shared if getattr(self, name) is not None}
+
+
+def _which(value: Any) -> str:
+    return OF_KIND if isinstance(value, dict) and KIND in value else OF_SQL
+
+
 class PlanForm(Form):
     """A list of releases, priced as one."""
 
@@ -121,15 +147,21 @@ class PlanForm(Form):
     )
     note: Text = Field("", description="what it is for: receipts and reports bear it")
     account: Text | None = Field(None, description="the account that pays beside the data set's own")
-    releases: list[QueryForm] = Field(description="one query or more, each with a name")
+    releases: list[
+        Annotated[
+            Annotated[QueryForm, Tag(OF_SQL)] | Annotated[KindForm, Tag(OF_KIND)],
+            Discriminator(_which),
+        ]
+    ] = Field(description="one query or more, each with a name")
 
 
 @dataclass(frozen=True, kw_only=True)
 class Listed:
     """One release of a list, not yet built.
 
-    text  the query; `path` and `line` are its place in the file
-    out   the whole path of the answer's file
+    text   the query; `path` and `line` are its place in the file
+    ready  of any other kind: the plan itself
+    out    the whole path of the answer's file
     """
 
     name: str
@@ -139,20 +171,25 @@ class Listed:
     alpha: float
     path: tuple[str | int, ...]
     line: int
+    ready: Plan[Any, Any] | None = None
 
-    def plan(self, project: Project) -> Sql:
-        return project.plan(self.text, **self.options)
+    def plan(self, project: Project) -> Plan[Any, Any]:
+        return project.plan(self.text, **self.options) if self.ready is None else self.ready
 
 
 @dataclass(frozen=True, kw_only=True)
 class ReleaseList:
-    """What plan.yaml says, checked as far as that is possible without building queries."""
+    """What plan.yaml says, checked as far as that is possible without building queries.
+
+    code  functions of the user's own that it names, and that were imported
+    """
 
     file: Path
     note: str
     account: str | None
     releases: tuple[Listed, ...]
     text: Written
+    code: tuple[str, ...] = ()
 
 
 def load_plan(path: str | Path, project: Project) -> ReleaseList:
@@ -164,26 +201,36 @@ def load_plan(path: str | Path, project: Project) -> ReleaseList:
     if not form.releases:
         faults.add(("releases",), "there is no release in the list", "add one, with a name and sql")
     _unlike(faults, form, project, file.parent)
-    texts = [_query(faults, each, file.parent, number) for number, each in enumerate(form.releases)]
+    builder = Builder(project, file, faults)
+    listed = [_listed(faults, builder, release, file, number) for number, release in enumerate(form.releases)]
     faults.raise_any()
-    listed = tuple(
-        Listed(
-            name=each.name,
-            text=query or "",
-            options=each.options(),
-            out=None if each.out is None else file.parent / each.out,
-            alpha=float(each.alpha if each.alpha is not None else Fraction(1, 20)),
-            path=("releases", number),
-            line=written.said.line(("releases", number, "sql" if each.sql is not None else "file")),
-        )
-        for number, (each, query) in enumerate(zip(form.releases, texts, strict=True))
+    code = tuple(dict.fromkeys(builder.code))
+    return ReleaseList(file=file, note=form.note, account=form.account, releases=tuple(listed), text=written, code=code)
+
+
+def _listed(faults: Faults, builder: Builder, form: QueryForm | KindForm, file: Path, number: int) -> Listed:
+    place: Place = ("releases", number)
+    text, options, ready, told = "", {}, None, KIND
+    if isinstance(form, KindForm):
+        ready = builder.plan(place, form.said())
+    else:
+        text, options = _query(faults, form, file.parent, number) or "", form.options()
+        told = "sql" if form.sql is not None else "file"
+    return Listed(
+        name=form.name,
+        text=text,
+        options=options,
+        out=None if form.out is None else file.parent / form.out,
+        alpha=float(form.alpha if form.alpha is not None else Fraction(1, 20)),
+        path=place,
+        line=faults.line((*place, told)),
+        ready=ready,
     )
-    return ReleaseList(file=file, note=form.note, account=form.account, releases=listed, text=written)
 
 
 def json_schema() -> dict[str, Any]:
     """The JSON Schema of plan.yaml, for editors."""
-    return schema_of(PlanForm, "plan.yaml")
+    return with_kinds(schema_of(PlanForm, "plan.yaml"))
 
 
 def _unlike(faults: Faults, form: PlanForm, project: Project, folder: Path) -> None:
@@ -202,7 +249,7 @@ def _unlike(faults: Faults, form: PlanForm, project: Project, folder: Path) -> N
             outs[out] = each.name
         if each.alpha is not None and not 0 < each.alpha < 1:
             faults.add((*place, "alpha"), "this is no probability", "write one above 0 and below 1, such as 0.05")
-        if each.advise and each.limits is not None:
+        if isinstance(each, QueryForm) and each.advise and each.limits is not None:
             faults.add((*place, "advise"), "limits are given, so there is nothing to measure", "give one of the two")
 
 

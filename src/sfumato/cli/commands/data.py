@@ -27,6 +27,7 @@ from ..options import (
     Limit,
     Out,
     Query,
+    QueryOrList,
     Rho,
     Share,
     Unclip,
@@ -78,7 +79,7 @@ def describe(
 
 
 def quote(
-    sql: Query = None,
+    sql: QueryOrList = None,
     file: File = None,
     explain: Annotated[
         bool, typer.Option("--explain", help="Add the steps, and the SQL that the engine runs.")
@@ -102,16 +103,19 @@ def quote(
     json: Json = False,
     debug: Debug = False,
 ) -> None:
-    """What a query would cost, and how exact it would be. Free; ends with 5 where the budget is short."""
+    """What a query or a list would cost, and how exact it would be. Free; ends with 5 where the budget is short."""
 
     def work() -> Outcome:
         from ..work.asked import Asked
+        from ..work.list_looks import list_of, quoted_list
         from ..work.quoting import quoted
 
         asked = Asked(
             sql, file, epsilon, delta, rho, accuracy, group_rows, share, advice, limit, bounds, keys, floor, unclip,
             alpha,
         )  # fmt: skip
+        if (listed := list_of(asked)) is not None:
+            return quoted_list(project, listed, account=account, more=explain or gauges)
         return quoted(project, asked, account=account, explain=explain, gauges=gauges)
 
     tell(work, json=json, debug=debug)
@@ -167,7 +171,7 @@ def query(
 
 
 def rehearse(
-    sql: Query = None,
+    sql: QueryOrList = None,
     file: File = None,
     rows: Annotated[
         int | None,
@@ -194,16 +198,19 @@ def rehearse(
     json: Json = False,
     debug: Debug = False,
 ) -> None:
-    """Run a query on made-up rows, with full errors. Free, and says nothing about the data."""
+    """Run a query or a list on made-up rows, with full errors. Free, and says nothing about the data."""
 
     def work() -> Outcome:
         from ..work.asked import Asked
+        from ..work.list_looks import list_of, rehearsed_list
         from ..work.rehearsing import rehearsed
 
         asked = Asked(
             sql, file, epsilon, delta, rho, accuracy, group_rows, share, advice, limit, bounds, keys, floor, unclip,
             alpha,
         )  # fmt: skip
+        if (listed := list_of(asked)) is not None:
+            return rehearsed_list(project, listed, rows=rows)
         return rehearsed(project, asked, rows=rows)
 
     tell(work, json=json, debug=debug)

@@ -23,7 +23,7 @@ def run(
     json: Json = False,
     debug: Debug = False,
 ) -> None:
-    """Release a list of queries, priced as one. Run again, it pays only for what is new.
+    """Release a list of queries and other plans, priced as one. Run again, it pays only for what is new.
 
     What was answered before is free, and its file is written again where it is missing.
 

@@ -49,21 +49,18 @@ def train(
 
     def work() -> Outcome:
         from ..work.train import trained
-        from ..work.train_state import Asked
 
         return trained(
-            Asked(
-                file=config,
-                project=project,
-                quote=quote,
-                yes=yes or json,
-                account=account,
-                note=note,
-                key=key,
-                out=out,
-                checkpoint=checkpoint,
-                wait=wait,
-            )
+            config,
+            project,
+            quote=quote,
+            yes=yes or json,
+            account=account,
+            note=note,
+            key=key,
+            out=out,
+            checkpoint=checkpoint,
+            wait=wait,
         )
 
     tell(work, json=json, debug=debug)

@@ -1,97 +1,43 @@
-"""The answer to a query on its way out: as a table on the screen, as JSON, as a file."""
+"""An answer on the screen: a table of values beside their error bars."""
 
 from __future__ import annotations
 
-import datetime
-import json
-import math
-from collections.abc import Mapping
 from pathlib import Path
-from typing import Any
 
-from pydantic import JsonValue
 from rich.console import Console
 from rich.text import Text
 
 from ...display import printable
+from ...office.answers import FORMATS as FILES
 from ...query.released.answer import Answer
 from ...query.released.texts import Cell, legend, texts_of
-from ..documents import Part
+from ...release import Release
 from ..problems import CommandError
 from ..screen import columns, facts, say
 from ..shell_words import in_shell
-from ..telling import seen_json
 
-FORMATS = ("table", "csv", "parquet", "json")
+FORMATS = ("table", *FILES)
 _ENDINGS = {".csv": "csv", ".parquet": "parquet", ".json": "json"}
 _SHOWN = 100  # rows on a screen; a file has all
 
 
-class Number(Part):
-    """A released number.
-
-    error     how far the farther end of the interval is; null where there is none, or where it is open
-    low, high the interval at confidence 1 - alpha; null where it is open
-    bias      by how much the number was raised for what limits cut; null where nobody knows what that is
-    reliable  false where noise, or what limits cut, hides the number
-    """
-
-    value: JsonValue
-    error: JsonValue
-    low: JsonValue
-    high: JsonValue
-    std: JsonValue
-    bias: JsonValue
-    reliable: bool
+def show_release(console: Console, release: Release, alpha: float) -> None:
+    """The answer to a query as its table, any other release as names, values and error bars."""
+    if isinstance(release.value, Answer):
+        _show_answer(console, release.value, alpha)
+        return
+    figures = release.figures(alpha)
+    rows = [(name, Text(value, style="bold"), Text(bar, style="dim")) for name, value, bar in release.rows(alpha)]
+    columns(console, ("", "", ""), rows[:_SHOWN], (1,), head=False)
+    if len(rows) > _SHOWN:
+        say(console, f"... and {len(rows) - _SHOWN} more: a file has all", style="dim")
+    if not rows:
+        say(console, "nothing came out", style="dim")
+    if any(figure.is_number and figure.error is not None for figure in figures):
+        say(console, f"± at {_confidence(alpha)}", style="dim")
 
 
-class Column(Part):
-    """A column: a key as it is, or a number with its error.
-
-    exact  do the intervals hold as stated? Otherwise to first order: well, where noise is small beside the numbers
-    """
-
-    name: str
-    kind: str
-    exact: bool | None = None
-
-
-def columns_of(answer: Answer) -> list[Column]:
-    exact = answer.exact
-    return [
-        Column(name=name, kind="number", exact=exact[name]) if name in exact else Column(name=name, kind="key")
-        for name in answer.columns
-    ]
-
-
-def rows_of(answer: Answer, alpha: float) -> list[dict[str, JsonValue | Number]]:
-    """Each row by column: keys as they are, numbers with all that is known of them."""
-    found: list[dict[str, JsonValue | Number]] = [{} for _ in range(len(answer))]
-    for name in answer.columns:
-        values = answer[name]
-        if name not in answer.numbers:
-            for row, value in zip(found, values, strict=True):
-                row[name] = _plain(value)
-            continue
-        parts = zip(
-            values, answer.half_width(name, alpha), answer.interval(name, alpha), answer.std[name],
-            answer.bias(name), answer.unreliable[name], strict=True,
-        )  # fmt: skip
-        for row, (value, width, ends, std, bias, doubt) in zip(found, parts, strict=True):
-            low, high = _ends(ends)
-            row[name] = Number(
-                value=_plain(value), error=_plain(width), low=low, high=high, std=_plain(std), bias=_plain(bias),
-                reliable=not doubt,
-            )  # fmt: skip
-    return found
-
-
-def notes_of(answer: Answer) -> list[str]:
-    """What was weighted, dropped and left out, with the options of the shell where the notes name Python's."""
-    return [in_shell(note) for note in answer.notes]
-
-
-def show_answer(console: Console, answer: Answer, alpha: float) -> None:
+def _show_answer(console: Console, answer: Answer, alpha: float) -> None:
     """Values beside their error bars, and below them what to know about them."""
     heads, cells = [], []
     shown: list[Cell] = []
@@ -121,8 +67,8 @@ def show_answer(console: Console, answer: Answer, alpha: float) -> None:
         say(console, "no rows: no group came out", style="dim")
     if said := legend(shown, _confidence(alpha)):
         say(console, said, style="dim")
-    for note in notes_of(answer):
-        say(console, note, first="- ", style="dim")
+    for note in answer.notes:
+        say(console, in_shell(note), first="- ", style="dim")
 
 
 def _width(heads: list[str], cells: list[list[Text]]) -> int:
@@ -159,45 +105,5 @@ def format_of(out: Path | None, format: str | None, *, json: bool) -> str:
     return found
 
 
-def encoded(answer: Answer, format: str, alpha: float) -> bytes:
-    """The file's bytes: after each column of numbers c also c_std, c_low, c_high and c_bias."""
-    if format == "csv":
-        return str(answer.to_csv(alpha=alpha)).encode("utf-8")
-    if format == "parquet":
-        from pyarrow import BufferOutputStream, parquet
-
-        sink = BufferOutputStream()
-        parquet.write_table(answer.to_arrow(alpha), sink)
-        return bytes(sink.getvalue().to_pybytes())
-    table = answer.table(alpha)
-    rows = [
-        dict(zip(table, (_plain(each) for each in cells), strict=True)) for cells in zip(*table.values(), strict=True)
-    ]
-    return (seen_json(json.dumps(rows, indent=2, ensure_ascii=False, allow_nan=False)) + "\n").encode("utf-8")
-
-
 def _confidence(alpha: float) -> str:
     return f"{100 * (1 - alpha):.6g} %"
-
-
-def _ends(ends: Any) -> tuple[JsonValue, JsonValue]:
-    if isinstance(ends, list):  # of a list of quantiles: one for each place
-        pairs = [_ends(each) for each in ends]
-        return [low for low, _ in pairs], [high for _, high in pairs]
-    low, high = (None, None) if ends is None else ends
-    return _plain(low), _plain(high)
-
-
-def _plain(value: Any) -> JsonValue:
-    """What JSON has a form for: dates are ISO text, and what is not finite is null."""
-    if isinstance(value, float):
-        return value if math.isfinite(value) else None
-    if value is None or isinstance(value, bool | int | str):
-        return value
-    if isinstance(value, datetime.date | datetime.datetime):
-        return value.isoformat()
-    if isinstance(value, list | tuple):
-        return [_plain(each) for each in value]
-    if isinstance(value, Mapping):
-        return {str(name): _plain(each) for name, each in value.items()}
-    return str(value)

@@ -7,15 +7,14 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
-from importlib.util import find_spec
 from pathlib import Path
 from typing import Any
 
 from ...errors import SfumatoError
+from ...office.training import training_plan
 from ...plan import Plan
 from ...project import Project, open_project
 from ...project.lines import load
-from ...project.plans import load_plan
 from ...project.project import FILE
 from ...project.training import NAME as TRAINING
 from ...project.training import load_training
@@ -23,9 +22,8 @@ from ...query import Sql
 from ...schema import Schema
 from ..problems import FILE as FILE_CODE
 from ..problems import CommandError, meant
-from .run_state import built
-from .train import code_told
-from .train_plan import plan_of
+from ..watching import Terminal
+from .running import order_of
 
 _LIST = "sfumato-plan"
 _NO_PLANS = (".json", ".csv", ".tsv", ".parquet", ".duckdb", ".sql", ".py", ".html")
@@ -72,8 +70,7 @@ def _of_file(file: Path, folder: Path | None) -> list[Audit]:
     begins = written.value if isinstance(written.value, dict) else {}
     if _LIST in begins:
         project = open_project(folder or (file.parent if (file.parent / FILE).exists() else Path()))
-        listed = load_plan(file, project)
-        return [Audit(each.name, plan, project=project) for each, plan in built(listed, project)]
+        return [Audit(each.name, plan, project=project) for each, plan in order_of(project, file).plans]
     if TRAINING not in begins and "training" not in begins:
         open_project(file)  # what is wrong with the file is told first
         raise CommandError(
@@ -86,10 +83,7 @@ def _of_file(file: Path, folder: Path | None) -> list[Audit]:
 
 def _training(file: Path, folder: Path | None) -> Audit:
     project, training = load_training(file, folder)
-    if find_spec("torch") is None:
-        raise ModuleNotFoundError("training needs PyTorch", name="torch")
-    code_told(training)
-    plan = plan_of(project, training)
+    plan = training_plan(project, training, watch=Terminal())
     return Audit(training.form.model.name, plan, replace(plan, times=1, draws=1), project)
 
 

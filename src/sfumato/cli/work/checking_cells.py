@@ -2,13 +2,16 @@
 
 from __future__ import annotations
 
-from dataclasses import asdict
+from dataclasses import asdict, replace
 from pathlib import Path
 from typing import Any, Literal
 
 from rich.console import Console
 from rich.text import Text
 
+from ...office.asking import Order, paid_for
+from ...office.desk import at_desk
+from ...office.documents import AccountDocument, Agreement, ReceiptDocument
 from ...plan import price_text
 from ...project import Project, open_project
 from ...query import Sql
@@ -19,8 +22,8 @@ from ..problems import BUDGET, CommandError
 from ..screen import columns, facts, percent, say
 from ..shell_words import in_shell
 from ..telling import Outcome
-from .asking import ReceiptDocument, pay
-from .budgets import AccountDocument, accounts, room_for, show_accounts, stands, with_changes
+from ..watching import Terminal
+from .budgets import show_accounts
 from .numbers import exact
 
 _ALPHA = 0.05
@@ -107,12 +110,10 @@ def _tables(project: Project, table: str | None) -> list[str]:
 
 
 def _quote(project: Project, name: str, plan: Sql, account: str | None, body: CheckDocument) -> None:
-    with project.ledger(read_only=True) as ledger:
-        quote = project.curator(ledger, account).quote(plan)
-        now = stands(ledger, quote.used)
-        after = now if quote.due is not None else stands(ledger, quote.used, plan)
-        room = room_for(ledger, quote.used, plan, paid=quote.due is not None)
-        body.budget = with_changes(accounts(ledger, quote.used), now, after, room)
+    with at_desk(project, account, read_only=True) as desk:
+        offer = desk.quote(plan, repeats=True)
+    quote = offer.quote
+    body.budget = [replace(each, refusal=None) for each in offer.budget]
     body.fits = body.fits and quote.affordable
     error = max(plan.expected_errors(_ALPHA).values(), default=None)
     body.tables.append(
@@ -130,7 +131,8 @@ def _quote(project: Project, name: str, plan: Sql, account: str | None, body: Ch
 
 
 def _release(project: Project, name: str, plan: Sql, account: str | None, body: CheckDocument) -> None:
-    paid = pay(project, plan, account=account, note=f"cells of {name} that cannot be read")
+    order = Order(plan, account, f"cells of {name} that cannot be read")
+    paid = paid_for(project, order, Agreement.to(plan), watch=Terminal())
     answer, table = paid.release.value, project.schema.table(name)
     rows = answer.columns[0]
     found = findings(table, project.unit, project.sources[name], answer, _ALPHA)

@@ -9,6 +9,8 @@ from rich.console import Console
 from rich.text import Text
 
 from ...errors import BudgetError, LedgerError
+from ...office.budgets import accounts
+from ...office.documents import AccountDocument
 from ...project import Project, ProjectError, open_project
 from ...query.cell_words import checkable
 from ...schema import Column
@@ -16,7 +18,7 @@ from ..documents import Document, Part
 from ..problems import problem_of
 from ..screen import columns, facts, say
 from ..telling import Outcome
-from .budgets import AccountDocument, accounts, show_accounts
+from .budgets import show_accounts
 
 
 class ColumnDocument(Part):

@@ -5,15 +5,16 @@ from __future__ import annotations
 import importlib
 import json
 import pkgutil
-from typing import Any, Literal, get_args
+from typing import Any, Literal, get_args, get_type_hints
 
 from pydantic import RootModel
 from rich.console import Console
 from typer.main import get_command
 
 from ... import project as projects
+from ...office.documents import Document as OfficeDocument
 from .. import work as works
-from ..documents import Document
+from ..documents import Document, json_schema
 from ..problems import CommandError, meant
 from ..screen import facts
 from ..telling import Outcome
@@ -42,7 +43,7 @@ def published(name: str | None) -> Outcome:
     if name in _FILES:
         found = file_schema(name)
     elif name in known:
-        found = known[name].model_json_schema()
+        found = json_schema(known[name])
         found["$schema"] = "https://json-schema.org/draft/2020-12/schema"
     else:
         guess = meant(name, [*_FILES, *known])
@@ -55,15 +56,15 @@ def published(name: str | None) -> Outcome:
     return Outcome(_Schema(found), lambda console: console.print(json.dumps(found, indent=2), soft_wrap=True))
 
 
-def documents() -> dict[str, type[Document]]:
+def documents() -> dict[str, type[Any]]:
     """Every document that a command prints with --json, by its name."""
     for module in pkgutil.walk_packages(works.__path__, f"{works.__name__}."):
         importlib.import_module(module.name)
-    found: dict[str, type[Document]] = {}
-    for kind in _below(Document):
-        for text in get_args(kind.model_fields["document"].annotation):
-            found[str(text).partition("/")[0]] = kind
-    return found
+    kinds: dict[str, type[Any]] = {}
+    for kind in (*_below(Document), *_below(OfficeDocument)):
+        for text in get_args(get_type_hints(kind)["document"]):
+            kinds[str(text).partition("/")[0]] = kind
+    return kinds
 
 
 def file_schema(name: str) -> dict[str, Any]:
@@ -73,16 +74,16 @@ def file_schema(name: str) -> dict[str, Any]:
         from ...project.training import json_schema as of_training
 
         return dict(of_training())
-    from ...project.plans import json_schema
+    from ...project.plans import json_schema as of_plans
 
-    return dict(json_schema())
+    return dict(of_plans())
 
 
-def _below(kind: type[Document]) -> list[type[Document]]:
+def _below(kind: type[Any]) -> list[type[Any]]:
     return [each for child in kind.__subclasses__() for each in (child, *_below(child))]
 
 
-def _meaning(name: str, kind: type[Document]) -> str:
+def _meaning(name: str, kind: type[Any]) -> str:
     """Most documents bear the name of their command; the others say themselves what they are."""
     from ..app import app
 

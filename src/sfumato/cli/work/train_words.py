@@ -2,113 +2,16 @@
 
 from __future__ import annotations
 
-import math
-from statistics import NormalDist
-from typing import Any, Literal
+from typing import Any
 
 from rich.console import Console
 from rich.text import Text
 
-from ..documents import Document, Part
+from ...office.training import GroupDocument, TrainDocument, worse_for
 from ..screen import columns, facts, say
-from .asking import ReceiptDocument
-from .budgets import AccountDocument, show_accounts
+from .budgets import show_accounts
 
 _WIDE = len("forecast")
-
-
-class ModelDocument(Part):
-    """What is trained. `code` names the file of the user's own that made it; null for models that come with sfumato."""
-
-    name: str
-    parameters: int
-    code: str | None
-    features: list[str]
-    target: str
-
-
-class StepsDocument(Part):
-    """How it learns.
-
-    planned   steps that the price is for; `done` those behind the weights, null before they are there
-    rate      how likely a unit is in a step, `batch` how many are expected, `slots` how many there is room for
-    norm      gradients are clipped to it; `margin` is the share that is set aside for float errors
-    deviation of the noise on each coordinate of a step's sum
-    """
-
-    planned: int
-    done: int | None
-    rate: float
-    batch: float
-    slots: int
-    clip: str
-    norm: float
-    margin: float
-    multiplier: float
-    deviation: float
-    grade: str
-    optimizer: str
-
-
-class ForecastDocument(Part):
-    """Measured on made-up records, on this machine."""
-
-    seconds: float
-    step: float
-    bytes: int
-
-
-class GroupDocument(Part):
-    """One subgroup of the public data; `error` is the half-width at 95 % that its size allows."""
-
-    name: str
-    accuracy: float
-    error: float
-    records: int
-
-
-class MeasuredDocument(Part):
-    """How good the model is, on public data. `accuracy` is null where the target is a number."""
-
-    records: int
-    loss: float
-    accuracy: float | None
-    groups: list[GroupDocument]
-
-
-class TrainDocument(Document):
-    """A training.
-
-    state     "quoted" (nothing was paid), "trained", or "answered": it was trained before, and the weights are free
-    goes_on   steps that an earlier process had paid for already; null where there was none
-    fits      does the ledger accept it?
-    due       why nothing would be paid now: it was trained before; else null
-    measured  on the public data; null without any, and in a quote
-    out       the file that the weights were written to
-    """
-
-    document: Literal["train/1"] = "train/1"
-    project: str
-    file: str
-    state: Literal["quoted", "trained", "answered"]
-    price: str
-    epsilon: float
-    delta: float
-    hides: str
-    plan: str
-    key: str
-    goes_on: int | None
-    fits: bool
-    due: str | None
-    model: ModelDocument
-    steps: StepsDocument
-    forecast: ForecastDocument | None
-    measured: MeasuredDocument | None
-    receipt: ReceiptDocument | None
-    budget: list[AccountDocument]
-    alert: str | None
-    out: str | None
-    next: list[str]
 
 
 def show_plan(console: Console, body: TrainDocument) -> None:
@@ -217,20 +120,3 @@ def _show_groups(console: Console, groups: list[GroupDocument]) -> None:
     if (text := worse_for(groups)) is not None:
         say(console, text, style="yellow")
     console.print()
-
-
-def worse_for(groups: list[GroupDocument]) -> str | None:
-    """Which subgroup the model is worse for, where chance does not explain it: the two farthest apart of all pairs are
-    compared, so the level of 5 % is for all pairs together. That the small are hit by noise and clipping is said of a
-    group that is smaller than the other, and as far as public records tell."""
-    if len(groups) < 2:
-        return None
-    least, most = min(groups, key=lambda each: each.accuracy), max(groups, key=lambda each: each.accuracy)
-    pairs = math.comb(len(groups), 2)
-    wider = NormalDist().inv_cdf(1 - 0.05 / (2 * pairs)) / NormalDist().inv_cdf(0.975)
-    if most.accuracy - least.accuracy <= wider * math.hypot(least.error, most.error):
-        return None
-    text = f"the model is worse for {least.name} than for {most.name}"
-    if least.records >= most.records:
-        return text
-    return f"{text}: noise and clipping cost small groups most, and it may be as small in the private data"

@@ -10,13 +10,14 @@ from rich.text import Text
 
 from ....accounting.balance import Balance
 from ....ledger.stores.base import Account
+from ....office.budgets import delta_of, gauges_of, limit_of
+from ....office.documents import Gauge, Limit
 from ....report.accounts import Overview, Statement
 from ....report.accounts.overview import Placed, unit_of
 from ....units import Unit
 from ...documents import Document, Part
 from ...screen import bar, columns, facts, percent, say
 from ...telling import Outcome
-from ..budgets import Gauge, Limit, delta_of, gauges_of, limit_of
 from .where import Where
 
 _PASSES = "A release passes while one gauge has room, and delta: the account ends when all are full."

@@ -11,17 +11,17 @@ from typing import TYPE_CHECKING, Any, TypeVar
 
 import numpy as np
 
-from ...errors import ArgumentError, PlanError, SfumatoError
-from ...project import Project
-from ...project.training import Training
-from ...rows import Rows
-from ...schema import Column, Table, TensorColumn
-from ...sources import Csv, columns_of, source
-from ...units import Unit
-from .train_code import called, function_of, is_code
+from ..errors import ArgumentError, PlanError, SfumatoError
+from ..project import Project
+from ..project.code import Wrong, beside, failure, file_of, function_of, is_code
+from ..project.training import Training
+from ..rows import Rows
+from ..schema import Column, Table, TensorColumn
+from ..sources import Csv, columns_of, source
+from ..units import Unit
 
 if TYPE_CHECKING:
-    from ...learn import SGD, Features, Target
+    from ..learn import SGD, Features, Target
 
 T = TypeVar("T")
 _MOST_CLASSES = 10_000
@@ -37,7 +37,7 @@ _OF_RULES = {
 
 def plan_of(project: Project, training: Training) -> SGD:
     """The plan. Whatever torch or the library refuses is told at its line of the file."""
-    from ... import learn
+    from .. import learn
 
     form = training.form
     table = project.private.table
@@ -102,14 +102,14 @@ def class_count(target: Target, table: Table) -> int | None:
 
 
 def _model(training: Training, shape: tuple[int, ...], classes: int | None) -> Any:
-    from ...learn.builtin import NAMES, builtin, seeded
+    from ..learn.builtin import NAMES, builtin, seeded
 
     form = training.form.model
     if is_code(form.name):
         if odd := sorted(form.model_fields_set & {"hidden", "activation"}):
             raise training.wrong(f"model.{odd[0]}", "it is for the models that come with sfumato", "leave it out")
-        make = function_of(form.name, training, "model")
-        return _trying(training, "model", lambda: seeded(lambda: called(make, form.name, training, "model"), form.seed))
+        make = function_of(form.name, training.file, _wrong(training, "model"))
+        return _trying(training, "model", lambda: seeded(lambda: _called(make, form.name, training), form.seed))
     if form.name not in NAMES:
         fix = f"write {', '.join(NAMES)}, or module:function of a file of your own"
         raise training.wrong("model", f"there is no model {form.name[:60]!r}", fix)
@@ -124,14 +124,30 @@ def _model(training: Training, shape: tuple[int, ...], classes: int | None) -> A
     )
 
 
+def _called(make: Any, name: str, training: Training) -> Any:
+    """What the function makes, called without arguments."""
+    wrong = _wrong(training, "model")
+    file = file_of(name, training.file, wrong)
+    try:
+        with beside(training.file):
+            return make()
+    except Exception as problem:
+        fix = "correct the function: it is called without arguments"
+        raise wrong(failure(file, problem), fix) from problem
+
+
+def _wrong(training: Training, field: str) -> Wrong:
+    return partial(training.wrong, field)
+
+
 def _loss(training: Training, classes: int | None) -> Any:
-    from ...learn.builtin import LOSSES
+    from ..learn.builtin import LOSSES
 
     name = training.form.loss
     if name is None:
         return LOSSES["mse" if classes is None else "cross_entropy"]
     if is_code(name):
-        return function_of(name, training, "loss")
+        return function_of(name, training.file, _wrong(training, "loss"))
     if name not in LOSSES:
         fix = f"write {', '.join(LOSSES)}, or module:function of a file of your own"
         raise training.wrong("loss", f"there is no loss {name[:60]!r}", fix)
@@ -142,7 +158,7 @@ def _loss(training: Training, classes: int | None) -> Any:
 
 
 def _clip(training: Training) -> Any:
-    from ... import learn
+    from .. import learn
 
     form, norm = training.form.clip, training.norm
     given = {name: getattr(form, name) for name in form.model_fields_set - {"rule"}}

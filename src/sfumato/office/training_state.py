@@ -3,40 +3,46 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from ... import record
-from ...curator import Curator
-from ...errors import PlanError
-from ...ledger import Ledger
-from ...plan import Receipt
-from ...project import Project
-from ...project.training import Training
-from ..problems import FILE, CommandError
-from ..screen import say
-from ..telling import screen
-from .out_files import check_out
-from .train_code import file_of, is_code
+from .. import record
+from ..curator import Curator
+from ..errors import PlanError
+from ..ledger import Ledger
+from ..plan import Receipt
+from ..project import Project
+from ..project.code import file_of, is_code
+from ..project.training import Training
+from .files import check_out
+from .problems import OfficeError
+from .watch import Watch
 
 if TYPE_CHECKING:
-    from ...learn import SGD
+    from ..learn import SGD
 
 
 @dataclass(frozen=True)
-class Asked:
-    """What the command line says about a training; see `sfumato train --help`."""
+class TrainingOrder:
+    """A training that somebody asks for.
 
-    file: Path
-    project: Path | None = None
-    quote: bool = False
-    yes: bool = False
+    out, checkpoint  files; by default what the training's own file says
+    wait             seconds, while another is at work on the project
+    """
+
+    training: Training
     account: str | None = None
     note: str = ""
     key: str | None = None
     out: Path | None = None
     checkpoint: Path | None = None
     wait: float = 0.0
+
+    @property
+    def weights(self) -> Path:
+        """Where the weights go."""
+        return self.out or self.training.file.parent / (self.training.form.out or "model.pt")
 
 
 @dataclass(frozen=True)
@@ -77,55 +83,62 @@ def stand_of(ledger: Ledger, curator: Curator, plan: SGD, key: str) -> Stand:
 
 
 def checkpoint_of(
-    asked: Asked, training: Training, project: Project, plan: SGD, stand: Stand, key: str, out: Path
+    order: TrainingOrder, project: Project, plan: SGD, stand: Stand, key: str, watch: Watch
 ) -> Path | None:
     """The file that keeps what is done. One of another training is refused here, before anything is paid or drawn."""
     if stand.answered:
         return None
-    from ...learn import checkpoints
+    from ..learn import checkpoints
 
+    training = order.training
     usual = f"{training.file.stem}-{record.digest(key)[:12]}.checkpoint"
-    path = asked.checkpoint or training.file.parent / (training.form.checkpoint or usual)
-    check_file(path, project, training, "--checkpoint")
-    if path.resolve() == out.resolve():
-        raise CommandError(
+    path = order.checkpoint or training.file.parent / (training.form.checkpoint or usual)
+    check_file(path, project, training, "checkpoint")
+    if path.resolve() == order.weights.resolve():
+        raise OfficeError(
             "weights and checkpoint cannot be one file; nothing was charged",
             f"both go to {path.name}",
-            "give --out or --checkpoint another name",
-            FILE,
+            "give one of them another name",
+            "file",
+            "one-file",
         )
-    what, fix = "the checkpoint cannot be used; nothing was charged", "remove it, or give another --checkpoint"
+    what, fix = "the checkpoint cannot be used; nothing was charged", "remove it, or give another name"
     if stand.receipt is None:
         if path.exists():
-            raise CommandError(what, f"{path.name} is there already, and belongs to another training", fix, FILE)
+            why = f"{path.name} is there already, and belongs to another training"
+            raise OfficeError(what, why, fix, "file", "checkpoint")
         return path
     try:
-        found = checkpoints.load(path, plan=plan.hash, receipt=stand.receipt.id)
+        stored = checkpoints.load(path, plan=plan.hash, receipt=stand.receipt.id)
     except PlanError as problem:
-        raise CommandError(what, str(problem).partition(": ")[0], fix, FILE) from None
-    if found is None and stand.drawn:
+        raise OfficeError(what, str(problem).partition(": ")[0], fix, "file", "checkpoint") from None
+    if stored is None and stand.drawn:
         if not stand.left:
-            raise CommandError(
+            raise OfficeError(
                 "the training cannot go on; nothing was charged",
                 f"all of its steps were paid for and run, and its checkpoint {path.name} is not there",
-                "bring the checkpoint back, or give another --key: it pays again",
-                FILE,
+                "bring the checkpoint back, or give a key of another name: it pays again",
+                "file",
             )
-        text = f"{path.name} is not there: {stand.drawn} paid steps are lost, and it begins anew with the rest"
-        say(screen(errors=True), text, first="note  ", style="yellow")
+        watch.notes(f"{path.name} is not there: {stand.drawn} paid steps are lost, and it begins anew with the rest")
     return path
 
 
-def check_file(path: Path, project: Project, training: Training, option: str) -> None:
+def check_file(path: Path, project: Project, training: Training, purpose: str) -> None:
     """Refuse a file that cannot be written, or one that the project or this training lives by."""
     check_out(path, project)
     form, folder = training.form, training.folder
     own = [training.file, *([] if form.public_test is None else [folder / form.public_test])]
-    own += [file_of(name, training, "model") for name in (form.model.name, form.loss or "") if is_code(name)]
-    if path.resolve() in {each.resolve() for each in own}:
-        raise CommandError(
-            f"{option} cannot be written there; nothing was charged",
+    own += [
+        file_of(name, training.file, partial(training.wrong, "model"))
+        for name in (form.model.name, form.loss or "")
+        if is_code(name)
+    ]
+    if path.resolve() in {file.resolve() for file in own}:
+        raise OfficeError(
+            f"{'--' + purpose} cannot be written there; nothing was charged",
             f"{path.name} is a file that the training reads",
-            f"give {option} another name",
-            FILE,
+            "give another name",
+            "file",
+            f"{purpose}-read",
         )

@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
+import contextlib
 import os
 import secrets
 from pathlib import Path
 
-from ...project import Project
-from ..problems import FILE, CommandError
+from ..project import Project
+from .problems import OfficeError
 
 _REFUSED = "the answer cannot be written there; nothing was charged"
 
@@ -18,14 +19,17 @@ def check_out(out: Path, project: Project) -> None:
     folder = target.parent
     odd = target.exists() and (not target.is_file() or not os.access(target, os.W_OK))
     if odd or not folder.is_dir() or not os.access(folder, os.W_OK):
-        raise CommandError(
+        raise OfficeError(
             _REFUSED,
             f"{out} is no plain file, lies in no folder, or may not be written",
-            "give --out a file in a folder that exists; for a pipe, leave it out and give --format",
-            FILE,
+            "give a file in a folder that exists",
+            "file",
+            "out-unwritable",
         )
     if project.lives_by(out):
-        raise CommandError(_REFUSED, f"{out.name} is a file of the project itself", "give --out another name", FILE)
+        raise OfficeError(
+            _REFUSED, f"{out.name} is a file of the project itself", "give another name", "file", "out-own"
+        )
 
 
 def write_out(out: Path, content: bytes) -> None:
@@ -41,9 +45,26 @@ def write_out(out: Path, content: bytes) -> None:
         finally:
             part.unlink(missing_ok=True)
     except OSError as error:
-        raise CommandError(
+        raise OfficeError(
             f"{out.name} cannot be written",
             f"{(error.strerror or 'the system refused it').lower()}; the answer itself is in the ledger",
             "make room for it, then ask again: what was answered is free",
-            FILE,
+            "file",
         ) from None
+
+
+def write_changed(out: Path, content: bytes) -> bool:
+    """Was it written? A file that holds the same already is left alone."""
+    if _holds(out, content):
+        return False
+    with contextlib.suppress(OSError):  # writing says what is in the way
+        out.parent.mkdir(parents=True, exist_ok=True)
+    write_out(out, content)
+    return True
+
+
+def _holds(out: Path, content: bytes) -> bool:
+    try:
+        return out.is_file() and out.read_bytes() == content
+    except OSError:
+        return False

@@ -1,4 +1,4 @@
-"""A release that does not fit: what is asked, spent and left, how much would fit, and the commands that help."""
+"""A release that does not fit: what is asked, spent and left, how much would fit, and which limit would do."""
 
 from __future__ import annotations
 
@@ -9,26 +9,38 @@ from decimal import ROUND_FLOOR, Context
 from fractions import Fraction
 from typing import Any, Literal, cast
 
-from ...accounting.filters import Budget, Filter
-from ...errors import BudgetError, SfumatoError
-from ...ledger import Ledger
-from ...plan import Plan
-from ..problems import BUDGET, CommandError
+from ..accounting.filters import Budget, Filter
+from ..errors import BudgetError, SfumatoError
+from ..ledger import Ledger
+from ..plan import Plan
+from .problems import OfficeError
 
-LESS = "ask for less (smaller --epsilon, --delta or --rho, wider --accuracy)"
+LESS = "ask for less (a smaller epsilon, delta or rho, a wider accuracy)"
 _DOUBLINGS = 8  # beyond, a limit is no limit
 _FINE = Fraction(1, 50)  # how exactly what would fit is told: a part of what was asked
+
+
+class ShortageError(OfficeError):
+    """An account has no room for a release.
+
+    less    how to ask for less
+    enough  a budget of the account that would do; None where doubling it a few times does not
+    """
+
+    def __init__(self, account: str, why: str, less: str, enough: Budget | None) -> None:
+        fix = f"{less}, or have the limit of {account} raised"
+        super().__init__(f"the budget of {account} is short; nothing was charged", why, fix, "budget", "short")
+        self.account, self.less, self.enough = account, less, enough
 
 
 def short_of(
     ledger: Ledger, path: tuple[str, ...], plan: Plan[Any, Any], error: BudgetError, less: str = LESS
 ) -> Exception:
-    """Which account has no room, what is asked, spent and left there; how to ask for `less`, or to raise it."""
+    """Which account has no room, what is asked, spent and left there; how to ask for `less`."""
     for name in path:
         why = refused_in_words(ledger, name, plan)
         if why:
-            fix = f"{less}, or raise the limit:\n{raise_command(ledger, name, plan)}"
-            return CommandError(f"the budget of {name} is short; nothing was charged", "\n".join(why), fix, BUDGET)
+            return ShortageError(name, "\n".join(why), less, enough_for(ledger, name, plan))
     return error
 
 
@@ -45,15 +57,13 @@ def refused_in_words(ledger: Ledger, account: str, plan: Plan[Any, Any], *, gaug
     return why + [line for line in lines if line.startswith("Room is held")]
 
 
-def raise_command(ledger: Ledger, account: str, plan: Plan[Any, Any]) -> str:
-    """The command that raises a limit far enough for the plan, as far as doubling it a few times does. Unless an
+def enough_for(ledger: Ledger, account: str, plan: Plan[Any, Any]) -> Budget | None:
+    """A larger budget of the account that has room for the plan, as far as doubling it a few times does. Unless an
     account keeps delta back for that, it takes some more delta."""
     state = next((each.account.filter for each in ledger.overview().accounts if each.account.name == account), None)
-    start = f"sfumato ledger limit {account} "
     with warnings.catch_warnings(action="ignore"):  # nobody asked for the limits that are tried here
         larger = () if state is None else _larger_budgets(state, plan)
-        budget = next((budget for budget in larger if ledger.would_fit(account, budget, plan)), None)
-    return f"{start}--help" if budget is None else f"{start}{_options(budget)} --reason WHY"
+        return next((budget for budget in larger if ledger.would_fit(account, budget, plan)), None)
 
 
 def is_short_of_delta(why: list[str]) -> bool:
@@ -74,13 +84,6 @@ def _larger_budgets(state: Filter, plan: Plan[Any, Any]) -> Iterator[Budget]:
     for epsilon, delta in pairs:
         if now.delta * delta < 1:
             yield Budget(epsilon=now.epsilon * epsilon, delta=now.delta * delta, raisable=now.raisable)
-
-
-def _options(budget: Budget) -> str:
-    if budget.rho is not None:
-        return f"--rho {float(budget.rho):g}"
-    delta = f" --delta {float(budget.delta):g}" if budget.delta else ""
-    return f"--epsilon {float(budget.epsilon):g}{delta}" + " --raisable" * budget.raisable
 
 
 def _room_for_less(ledger: Ledger, account: str, plan: Plan[Any, Any], part: Literal["epsilon", "delta"]) -> str | None:
