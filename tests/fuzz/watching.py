@@ -11,6 +11,7 @@ import time
 import warnings
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
+from types import FrameType
 from typing import Any, TypeVar
 
 from sfumato.errors import SfumatoError
@@ -41,8 +42,9 @@ def limited(what: str, seconds: float = SECONDS) -> Iterator[None]:
     main = threading.current_thread() is threading.main_thread()
     began = time.process_time()
 
-    def stop(*_: object) -> None:
-        raise Endless
+    def stop(_: int, frame: FrameType | None) -> None:
+        if frame is None or frame.f_code.co_name != "gc_callback":  # what is raised there goes nowhere
+            raise Endless
 
     before = signal.signal(signal.SIGPROF, stop) if main else None
     if main:

@@ -404,6 +404,21 @@ def test_different_questions_never_are(asked: Asked, other: Asked, seed: int) ->
         assert (plan(Writer(seed).text(asked)).hash == plan(Writer(seed + 1).text(edited)).hash) == same
 
 
+@pytest.mark.parametrize(
+    "condition",
+    [
+        "(ok OR n = cost) AND (ok OR n = cost)",
+        "NOT ((ok OR n = 1) AND (ok OR n = 1))",
+        "((ok AND n = 1) OR (ok AND n = 1))",
+    ],
+)
+def test_what_is_said_twice_is_written_once(condition: str) -> None:
+    text = f"SELECT COUNT(*) AS n FROM visits WHERE {condition}"
+    once = plan(text)
+    assert once.as_written is not None and written(canonical(parsed(once.text))) == once.text
+    assert repr(answered(once, DATA).rows) == repr(answered(once.as_written, DATA).rows)
+
+
 @settings(max_examples=40)
 @given(_ASKED, st.integers(1, 10**9))
 def test_the_one_way_says_what_was_written(asked: Asked, seed: int) -> None:

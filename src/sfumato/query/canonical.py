@@ -198,11 +198,13 @@ def _operands(node: exp.Expr, kind: type[exp.Expr]) -> list[exp.Expr]:
 
 def _chain(kind: Any, operands: list[exp.Expr]) -> exp.Expr:
     """Each operand once, in the order of their texts."""
-    parts = {written(each): _bracketed(each, _RANK[kind]) for each in map(_bare, operands)}
-    first, *others = (parts[text] for text in sorted(parts))
+    terms = {written(term): term for term in map(_bare, operands)}
+    if len(terms) == 1:
+        return next(iter(terms.values()))  # whatever stands around it brackets it
+    first, *others = (_bracketed(terms[text], _RANK[kind]) for text in sorted(terms))
     tree: exp.Expr = first
-    for each in others:
-        tree = kind(this=tree, expression=each)
+    for term in others:
+        tree = kind(this=tree, expression=term)
     return tree
 
 
