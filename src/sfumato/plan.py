@@ -157,10 +157,12 @@ class Plan(ABC, Generic[D, R]):
     family  the mechanisms that answer the same question by other means: "value", "best", "quantile", "keys",
             "synthetic"; empty for one that nothing else stands in for
     wraps   has it no noise of its own? All that it releases, its parts do, and it asks what they ask
+    boxes   the privacy hazards of NIST SP 800-226 that this kind brings along, by the number of their box
     """
 
     family: ClassVar[str] = ""
     wraps: ClassVar[bool] = False
+    boxes: ClassVar[tuple[int, ...]] = ()
 
     @classmethod
     def sample(cls) -> Plan[Any, Any]:

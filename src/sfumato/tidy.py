@@ -53,6 +53,7 @@ class Tidy(Plan[Rows, NDArray[np.float64]]):
     total: Exact = None
     monotone: bool = False
     wraps = True
+    boxes = (11,)  # cosmetic fixes
 
     def __post_init__(self) -> None:
         if not isinstance(self.plan, Additive) or not isinstance(self.plan.query, CellCounts | Measured):

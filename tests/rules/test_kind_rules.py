@@ -150,6 +150,13 @@ def test_every_kind_of_plan_gives_a_sample_of_itself() -> None:
     assert {name: kind() for name, kind in kinds.plans().items()} == {cls.__name__: cls for cls in samples}
 
 
+def test_kinds_say_which_hazards_they_bring_along() -> None:
+    boxes = {cls.kind: cls.boxes for cls in _ours(Plan) if cls.boxes}  # type: ignore[attr-defined]
+    keys = {f"plan-{name}/1": (14,) for name in ("optimal-keys", "threshold-keys", "weighted-keys", "top-k")}
+    synthetic = {f"plan-{name}/1": (16,) for name in ("mwem", "multiplicative-weights")}
+    assert boxes == {"plan-tidy/1": (11,), **keys, **synthetic}
+
+
 def test_a_kind_without_a_sample_is_told_what_to_do() -> None:
     class Without(Plan[Any, Any]):
         pass

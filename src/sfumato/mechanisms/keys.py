@@ -50,6 +50,7 @@ class Keys(Plan[Rows, Selected]):
     delta: Exact = field(default=None, metadata=PRICE)
     per_unit: int = field(default=1, metadata=REACH)
     family = "keys"
+    boxes = (14,)  # bins that come from the data
 
     def __post_init__(self) -> None:
         checks.label(self.column, "column")

@@ -68,6 +68,7 @@ class PrivateMultiplicativeWeights(Interactive):
     passes: int = field(default=8, metadata=PRICE)
     questions: tuple[tuple[Exact, ...], ...] = field(default=(), metadata=ANY_ORDER)
     family = "synthetic"
+    boxes = (16,)  # synthetic data
 
     def __post_init__(self) -> None:
         check_cells(self.query)

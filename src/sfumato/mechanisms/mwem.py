@@ -61,6 +61,7 @@ class MWEM(Plan[Rows, dict[str, Any]]):
     total: int | None = field(default=None, metadata=PRICE)
     passes: int = field(default=8, metadata=PRICE)
     family = "synthetic"
+    boxes = (16,)  # synthetic data
 
     def __post_init__(self) -> None:
         check_cells(self.query)

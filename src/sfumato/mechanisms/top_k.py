@@ -39,6 +39,7 @@ class TopK(Scored[list[int]]):
     """
 
     k: int = field(metadata=PRICE)
+    boxes = (14,)  # bins that come from the data
 
     def __post_init__(self) -> None:
         super().__post_init__()

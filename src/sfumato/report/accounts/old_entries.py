@@ -1,6 +1,6 @@
 """What entries of before said only by their plan: its question and its bounds, read from its JSON by field names.
 
-A plan now says both itself, and its entry holds what it said (`charging.stated`). This reads the entries that were
+A plan now says both itself, and its entry holds what it said (`charges.stated`). This reads the entries that were
 written before, by the names that fields had then, and serves nothing else: no new mechanism is added here.
 """
 
