@@ -98,11 +98,11 @@ class Rows:
     def read(cls, table: Table, raw: Mapping[str, Any], unit: Unit) -> Rows:
         """Raw columns that the schema does not name are left alone. A row whose unit is NULL is nobody's: dropped."""
         check_unit(table, unit)
-        found = {name: _found(raw, name, column) for name, column in table.columns.items()}
-        lengths = {_length(each) for each in found.values()}
+        cells = {name: _found(raw, name, column) for name, column in table.columns.items()}
+        lengths = {_length(each) for each in cells.values()}
         if len(lengths) != 1:
             raise DataError
-        series = {name: _read(column, found[name]) for name, column in table.columns.items()}
+        series = {name: _read(column, cells[name]) for name, column in table.columns.items()}
         count = lengths.pop()
         if unit.column is None:
             return cls(table, unit, series, _each_its_own(count), count)
@@ -180,13 +180,13 @@ def _length(raw: tensors.Block | Raw) -> int:
 def _found(raw: Mapping[str, Any], name: str, column: Column) -> tensors.Block | Raw:
     """One raw column as numpy holds it."""
     try:
-        given = raw[name]
+        cells = raw[name]
     except Exception:  # frames of different makers raise different errors here
         raise PlanError(f"the data has no column {name!r}, which the schema names") from None
     try:
         if not isinstance(column, TensorColumn):
-            return raw_column(given)
-        block = tensors.block(column, given)
+            return raw_column(cells)
+        block = tensors.block(column, cells)
         len(block.cells)  # a single number is no column
         return block
     except Exception:
@@ -302,13 +302,13 @@ def _looked_up(cells: NDArray[Any], column: Column) -> Cells:
     so nothing wraps unseen."""
     unsigned = cells.dtype.kind == "u"
     wide = cells.astype(np.uint64 if unsigned else np.int64, copy=False)
-    known, places, dense = _lookup(column, unsigned)
-    if not known.size:
+    numbers, places, dense = _lookup(column, unsigned)
+    if not numbers.size:
         return np.zeros(len(wide), dtype=np.int64), np.zeros(len(wide), dtype=np.bool_)
     if dense is None:
-        place = np.minimum(np.searchsorted(known, wide), known.size - 1)
-        return places[place], known[place] == wide
-    ahead = wide.view(np.uint64) - known[:1].view(np.uint64)
+        place = np.minimum(np.searchsorted(numbers, wide), numbers.size - 1)
+        return places[place], numbers[place] == wide
+    ahead = wide.view(np.uint64) - numbers[:1].view(np.uint64)
     valid = ahead < np.uint64(dense)
     codes = (ahead if valid.all() else np.where(valid, ahead, np.uint64(0))).view(np.int64)
     if places.size:
@@ -325,19 +325,19 @@ def _lookup(column: Column, unsigned: bool) -> tuple[NDArray[Any], NDArray[np.in
     values = column.categories or (False, True)
     if type(values[0]) is str:  # a whole number stands for its digits
         tokens = ((_token(text), place) for place, text in enumerate(values))
-        found = {number: place for number, place in tokens if type(number) is int and number <= INT64[1]}
+        by_number = {number: place for number, place in tokens if type(number) is int and number <= INT64[1]}
     else:
-        found = {int(value): place for place, value in enumerate(values)}
+        by_number = {int(value): place for place, value in enumerate(values)}
     low, high = (0, 2**64 - 1) if unsigned else INT64
-    rising = sorted(number for number in found if low <= number <= high)
-    known = np.array(rising, dtype=np.uint64 if unsigned else np.int64)
-    places = np.array([found[number] for number in rising], dtype=np.int64)
+    rising = sorted(number for number in by_number if low <= number <= high)
+    numbers = np.array(rising, dtype=np.uint64 if unsigned else np.int64)
+    places = np.array([by_number[number] for number in rising], dtype=np.int64)
     span = rising[-1] - rising[0] + 1 if rising else 0
     if span > max(_SPARSE, 4 * len(rising)):
-        return known, places, None
+        return numbers, places, None
     table = np.full(span, -1, dtype=np.int64)
-    table[(known - known[:1]).astype(np.int64)] = places
-    return known, np.zeros(0, dtype=np.int64) if np.array_equal(table, np.arange(span)) else table, span
+    table[(numbers - numbers[:1]).astype(np.int64)] = places
+    return numbers, np.zeros(0, dtype=np.int64) if np.array_equal(table, np.arange(span)) else table, span
 
 
 def _keys(cells: NDArray[Any]) -> tuple[NDArray[np.int64], NDArray[np.bool_], NDArray[Any]]:

@@ -123,16 +123,16 @@ class Column:
             raise checks.refuse("nulls", self.nulls, "'drop' for dates and moments")
         if self.type == "key":
             raise checks.refuse("nulls", self.nulls, "'drop': no key stands in for an unknown one")
-        given = self.nulls.item() if isinstance(self.nulls, np.generic) else self.nulls
+        stand_in = self.nulls.item() if isinstance(self.nulls, np.generic) else self.nulls
         if self.type in ("category", "flag"):
             values = self.categories or (False, True)
-            if type(given) is not type(values[0]) or given not in values:
+            if type(stand_in) is not type(values[0]) or stand_in not in values:
                 words = "one of the categories" if self.type == "category" else "True or False"
                 raise checks.refuse("nulls", self.nulls, f"'drop' or {words}")
-            return given
+            return stand_in
         low, high = self.interval
         allowed = f"'drop' or a {'whole ' * (self.type == 'whole')}number from {_shown(low)} to {_shown(high)}"
-        number = checks.rational(given, "nulls", allowed)
+        number = checks.rational(stand_in, "nulls", allowed)
         if not low <= number <= high or (self.type == "whole" and number.denominator != 1):
             raise checks.refuse("nulls", self.nulls, allowed)
         return number
@@ -396,8 +396,8 @@ class Table:
 
     def column(self, name: str) -> Column:
         if name not in self.columns:
-            known = ", ".join(map(repr, self.columns))
-            raise PlanError(f"table {self.name!r} has no column {name!r}: its columns are {known}")
+            names = ", ".join(map(repr, self.columns))
+            raise PlanError(f"table {self.name!r} has no column {name!r}: its columns are {names}")
         return self.columns[name]
 
     def make_up(self, count: int, words: Words, *, awkward: bool = True) -> dict[str, NDArray[Any]]:
@@ -414,7 +414,7 @@ class Table:
         places = np.arange(count)
         drawn = _words(words, count) % np.uint64(max(people, 1))
         owner = np.where(places < people, places, drawn.astype(np.int64))  # every unit has at least one row
-        made: dict[str, NDArray[Any]] = {}
+        columns: dict[str, NDArray[Any]] = {}
         for offset, (name, column) in enumerate(self.columns.items()):
             shared = column.constant and self.unit is not None and name != self.unit
             if name == self.unit:
@@ -426,8 +426,8 @@ class Table:
             if awkward:
                 awkward_cells = _awkward_arrays(column) if isinstance(column, TensorColumn) else _awkward(column)
                 values = _mixed(values, awkward_cells, offset)
-            made[name] = values[owner] if shared else values
-        return made
+            columns[name] = values[owner] if shared else values
+        return columns
 
     @property
     def title(self) -> str:
@@ -474,14 +474,14 @@ class Schema:
 
     def table(self, name: str | None = None) -> Table:
         """The named table; without a name, the only private one."""
-        known = ", ".join(map(repr, self.tables))
+        names = ", ".join(map(repr, self.tables))
         if name is not None:
             if name not in self.tables:
-                raise PlanError(f"the schema has no table {name!r}: its tables are {known}")
+                raise PlanError(f"the schema has no table {name!r}: its tables are {names}")
             return self.tables[name]
         private = [table for table in self.tables.values() if table.private]
         if len(private) != 1:
-            raise PlanError(f"the schema has {len(private)} private tables: name the one you mean, out of {known}")
+            raise PlanError(f"the schema has {len(private)} private tables: name the one you mean, out of {names}")
         return private[0]
 
     def __str__(self) -> str:

@@ -237,7 +237,7 @@ def test_norms_are_upper_bounds(name: str) -> None:
     done = ours.backward(case.inputs, case.target)
     with torch.no_grad():
         pairs = zip(done.sizes(), done.rules, strict=True)
-        found = [(sizes, rule.each().double()) for sizes, rule in pairs if sizes is not None and rule is not None]
+        found = [(sizes, rule.by_record().double()) for sizes, rule in pairs if sizes is not None and rule is not None]
     for sizes, each in found:
         own = each.reshape(models.RECORDS, -1).square().sum(1)
         assert bool((sizes.squares >= own * (1 - 1e-6)).all())

@@ -126,7 +126,7 @@ def test_an_optimiser_survives_json() -> None:
     again = parse(canonical(made), Optimiser)
     assert again.name == "AdamW" and canonical(again) == canonical(made)
     parameters = [torch.nn.Parameter(torch.ones(2))]
-    assert isinstance(again.made(parameters), torch.optim.AdamW)
+    assert isinstance(again.build(parameters), torch.optim.AdamW)
 
 
 @pytest.mark.parametrize(("name", "settings"), [("SGD", {"lr": -1}), ("SGD", {"lr": "fast"}), ("Adam", {"beta": 1})])

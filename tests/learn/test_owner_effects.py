@@ -54,7 +54,7 @@ def owned(operation: Any, sample: Any, own: Any, dim: int) -> Any:
     """What it makes, and how records are said to lie in it; None where it refuses."""
     records, watch, new = own.shape[dim], Watch(), own.detach().clone().contiguous()
     watch.open((), records)
-    watch.memory.made(new, Layout(dim))
+    watch.memory.assign(new, Layout(dim))
     try:
         made = run(operation, sample, own, new)
     except PlanError:

@@ -256,7 +256,7 @@ def test_where_records_lie_in_a_view_is_read_from_its_strides() -> None:
         owners = torch.arange(shape[dim]) // (shape[dim] // N) % N
         owners = owners.reshape([-1 if place == dim else 1 for place in range(len(shape))]).expand(shape).contiguous()
         memory.begin(N, ())
-        memory.made(block, Layout(dim))
+        memory.assign(block, Layout(dim))
         views: list[Callable[[Any], Any]] = [
             lambda t: t, lambda t: t.transpose(0, 1), lambda t: t.flatten(), lambda t: t.flatten(0, 1),
             lambda t: t[1:], lambda t: t[..., 1:], lambda t: t[..., 0], lambda t: t[0], lambda t: t[::2],

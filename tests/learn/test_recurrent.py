@@ -481,7 +481,7 @@ def test_rules_are_those_of_the_uses(kind: str) -> None:
     for use in call.uses():
         found = rule(call.node, use.slot)
         parameter = call.node.next_functions[use.slot][0].variable
-        torch.testing.assert_close(found.each(), per_record(recording, parameter))
+        torch.testing.assert_close(found.by_record(), per_record(recording, parameter))
     with pytest.raises(ValueError, match="slot"):
         rule(call.node, 0)
 
@@ -512,7 +512,7 @@ def test_a_record_may_be_several_sequences(before: int) -> None:
     torch.autograd.grad(output.sum(), recording.handles)
     (call,) = recording.calls
     for use in call.uses():
-        found = rule(call.node, use.slot, Layout(1, before), 2).each()
+        found = rule(call.node, use.slot, Layout(1, before), 2).by_record()
         parts = per_record(recording, call.node.next_functions[use.slot][0].variable)
         torch.testing.assert_close(
             found, parts.unflatten(0, (2, 3) if before == 1 else (3, 2)).sum(1 if before == 1 else 0)

@@ -14,7 +14,7 @@ from hypothesis import strategies as st
 from sfumato import Budget, Curator, MemoryLedger, Private, Schema, Unit, bounds, events
 from sfumato.errors import ArgumentError, PlanError
 from sfumato.mechanisms import SparseVector
-from sfumato.mechanisms.thresholds import NOT_ASKED, Asked, asked
+from sfumato.mechanisms.thresholds import NOT_ASKED, Asked, put_on_grid
 from sfumato.noise import Noise, SeededBits
 from sfumato.plan import Run
 from sfumato.rows import Rows
@@ -187,7 +187,7 @@ def test_units_move_by_at_most_one_sensitivity_in_the_same_direction(
 
 
 def test_huge_values_are_clamped_not_wrapped() -> None:
-    question = asked(bounds.count(ROW), 1e30, finer=512)
+    question = put_on_grid(bounds.count(ROW), 1e30, finer=512)
     assert question.in_units(np.array([2**61 - 1]), 512)[0] < 0
     wide = Asked(bounds.count(ROW), 0, 3, np.int64(0))
     assert wide.in_units(np.array([10**40, -(10**40)], dtype=object), 512).tolist() == [
@@ -201,12 +201,12 @@ def test_each_question_is_compared_in_its_own_sensitivity() -> None:
     narrow, wide = bounds.clipped_sum("x", 0, 1, ROW), bounds.clipped_sum("x", 0, 1000, ROW)
     plan = plan_for(protects=ROW)
     for query, value in ((narrow, 3.0), (wide, 3000.0)):
-        question = asked(query, 0, finer=plan.gate.finer)
+        question = put_on_grid(query, 0, finer=plan.gate.finer)
         steps = np.array([int(value * 2.0**-question.exponent)])
         assert question.in_units(steps, plan.gate.finer)[0] == 3 * plan.gate.finer
     declared = bounds.declared(len, ROW, reads={}, labels=["n"], l1=1, l2=1, linf=1)
-    assert asked(declared, 0, finer=512).reach == 2**24 + 1  # with its rounding paid for
-    assert asked(bounds.count(Unit(group=3)), 0, finer=512).reach == 3 * 2**23
+    assert put_on_grid(declared, 0, finer=512).reach == 2**24 + 1  # with its rounding paid for
+    assert put_on_grid(bounds.count(Unit(group=3)), 0, finer=512).reach == 3 * 2**23
 
 
 # The price

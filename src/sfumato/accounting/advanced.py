@@ -76,10 +76,10 @@ def over(event: Event, *, delta: Exact, rule: Rule = "strong") -> float:
 
     def at(logit: float) -> float:
         share = Fraction(1) if rule == "basic" else Fraction(1 / (1 + math.exp(-logit)))
-        each = free * share / curved.total()
+        slack = free * share / curved.total()
         priced = Counter(fixed)
         for single, times in curved.items():
-            priced[Fraction(_curve(single, each)), each] += times
+            priced[Fraction(_curve(single, slack)), slack] += times
         return compose(priced, target)
 
     if rule == "basic":
@@ -89,12 +89,12 @@ def over(event: Event, *, delta: Exact, rule: Rule = "strong") -> float:
 
 
 def _counted(parts: Iterable[tuple[Exact, Exact]]) -> Promises:
-    found: Counter[Promise] = Counter()
+    promises: Counter[Promise] = Counter()
     for epsilon, delta in parts:
-        found[checks.epsilon(epsilon, warn=False), checks.delta(delta, zero=True)] += 1
-    if not found:
+        promises[checks.epsilon(epsilon, warn=False), checks.delta(delta, zero=True)] += 1
+    if not promises:
         raise checks.refuse("parts", parts, "at least one (epsilon, delta)")
-    return found
+    return promises
 
 
 def _sum(parts: Promises) -> Fraction:

@@ -85,8 +85,8 @@ def _epsilon(member: Member, spent: Fraction, share: Fraction) -> Fraction:
     if isinstance(member, RenyiOrder):
         return max(spent - order_limit(_NOTHING, share, member.order), _NOTHING)
     curve = share * CURVE if member.apart and isinstance(member, SmoothedSum | AdaptiveSum) else share
-    kept = 1 / member.kept**2 if isinstance(member, SmoothedSum) else _NOTHING
-    return _of_curve(isinstance(member, GaussianSum | SmoothedSum), spent + kept, curve)
+    weight = 1 / member.kept**2 if isinstance(member, SmoothedSum) else _NOTHING
+    return _of_curve(isinstance(member, GaussianSum | SmoothedSum), spent + weight, curve)
 
 
 @lru_cache(maxsize=1024)

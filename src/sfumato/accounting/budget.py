@@ -211,18 +211,18 @@ def _checked(given: Any) -> Shares:
     pairs = tuple(given.items()) if isinstance(given, Mapping) else given
     if not isinstance(pairs, tuple) or not pairs or any(not isinstance(p, tuple) or len(p) != 2 for p in pairs):
         raise checks.refuse("shares", given, _ALLOWED)
-    found: dict[str, Fraction] = {}
+    shares: dict[str, Fraction] = {}
     for name, share in pairs:
         part = checks.rational(share, "shares", _ALLOWED)
         if not isinstance(name, str) or not (name in _NAMES or _order(name) > 1) or part <= 0:
             raise checks.refuse("shares", given, _ALLOWED)
-        found[name] = part
-    orders = {_order(name) for name in found if name not in _NAMES}
-    alone = "smoothed" in found and "failures" not in found
-    too_many = len(orders) > MOST_ORDERS or len(orders) + sum(name in _NAMES for name in found) < len(pairs)
-    if alone or too_many or set(found) == {"failures"} or sum(found.values()) > 1:
+        shares[name] = part
+    orders = {_order(name) for name in shares if name not in _NAMES}
+    alone = "smoothed" in shares and "failures" not in shares
+    too_many = len(orders) > MOST_ORDERS or len(orders) + sum(name in _NAMES for name in shares) < len(pairs)
+    if alone or too_many or set(shares) == {"failures"} or sum(shares.values()) > 1:
         raise checks.refuse("shares", given, _ALLOWED)
-    return tuple(found.items())
+    return tuple(shares.items())
 
 
 def _order(name: str) -> Fraction:
@@ -258,9 +258,9 @@ def _member_apart(name: str, epsilon: Fraction, share: Fraction) -> Member:
         if name == "adaptive":
             return AdaptiveSum(limit=zcdp.largest_rho(epsilon, share - left_out), delta_limit=left_out, apart=True)
         whole = 1 / gdp.least_multiplier(epsilon, share - left_out) ** 2
-        kept = Fraction(exact.sqrt_above(1 / (whole * _KEPT)))
-        limit = whole - 1 / kept**2
-        return SmoothedSum(limit=limit, delta_limit=left_out, apart=True, kept=kept, cut=left_out / _CUTS)
+        multiplier = Fraction(exact.sqrt_above(1 / (whole * _KEPT)))
+        limit = whole - 1 / multiplier**2
+        return SmoothedSum(limit=limit, delta_limit=left_out, apart=True, kept=multiplier, cut=left_out / _CUTS)
     return replace(_member(name, epsilon, share, Fraction(0)), apart=True)
 
 
@@ -287,8 +287,8 @@ def common_shares(epsilon: Fraction, delta: Fraction) -> Shares:
     half of delta, Gaussians a quarter, and two Renyi orders, a with the most room for rho and b - 1 = 0.7 (a - 1)."""
     best = _roomiest(epsilon, delta / 8)
     orders = dict.fromkeys((_short(1 + best), _short(1 + 0.7 * best)))
-    each = Fraction(1, 4 * len(orders))
-    return (("plans", _HALF), ("gaussian", _QUARTER), *((f"renyi:{order}", each) for order in orders))
+    part = Fraction(1, 4 * len(orders))
+    return (("plans", _HALF), ("gaussian", _QUARTER), *((f"renyi:{order}", part) for order in orders))
 
 
 def shares_of_before(budget: Budget) -> Shares:

@@ -107,7 +107,7 @@ def _solve(
     roughly = True
 
     def excess(x: float) -> float:
-        priced[x] = made(family, int(x) if whole else x)
+        priced[x] = event_at(family, int(x) if whole else x)
         try:
             return wanted.excess(priced[x], roughly=roughly)
         except UnsupportedEventError as problem:
@@ -137,7 +137,7 @@ def _solve(
     return Calibrated(parameter, event, wanted.epsilon(event), wanted.delta, wanted.rho(event), evaluations)
 
 
-def made(family: Callable[[Any], Event], parameter: float) -> Event:
+def event_at(family: Callable[[Any], Event], parameter: float) -> Event:
     """The event at this parameter. A parameter that the event refuses is outside; anything else is a broken family."""
     try:
         event = family(parameter)

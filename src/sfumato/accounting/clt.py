@@ -52,8 +52,8 @@ def epsilon(event: Event, *, delta: Exact) -> Approximation:
 
 def delta(event: Event, *, epsilon: Exact) -> Approximation:
     """The delta that the limit has at epsilon."""
-    asked, size = float(checks.epsilon(epsilon, warn=False)), math.sqrt(total(event, _squared))
-    return Approximation(gdp.delta(size, asked), f"delta at epsilon = {asked:g}", size)
+    target, size = float(checks.epsilon(epsilon, warn=False)), math.sqrt(total(event, _squared))
+    return Approximation(gdp.delta(size, target), f"delta at epsilon = {target:g}", size)
 
 
 def _squared(event: Event) -> Fraction:

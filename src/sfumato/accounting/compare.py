@@ -103,15 +103,15 @@ def _order(row: Row) -> tuple[int, float]:
 def _row(name: str, method: Callable[[Event, Fraction], Any], event: Event, delta: Fraction) -> Row:
     began = time.perf_counter()
     try:
-        found = method(event, delta)
+        result = method(event, delta)
     except (UnsupportedEventError, ArgumentError) as problem:
         return Row(name, None, None, False, time.perf_counter() - began, f"cannot: {problem}")
     took = time.perf_counter() - began
-    if isinstance(found, Interval):
-        return Row(name, found.upper, found.lower, True, took)
-    if hasattr(found, "estimate"):
-        return Row(name, float(found.estimate), None, False, took, _NO_GUARANTEE)
-    upper = float_above(found) if isinstance(found, Fraction) else float(found)
+    if isinstance(result, Interval):
+        return Row(name, result.upper, result.lower, True, took)
+    if hasattr(result, "estimate"):
+        return Row(name, float(result.estimate), None, False, took, _NO_GUARANTEE)
+    upper = float_above(result) if isinstance(result, Fraction) else float(result)
     return Row(name, upper, None, True, took)
 
 
@@ -146,8 +146,8 @@ def _optimal(event: Event, delta: Fraction) -> Interval | float:
     ((epsilon0, delta0), times) = promises.popitem()
     if not epsilon0:
         raise UnsupportedEventError("nothing but failures: there is nothing to compose")
-    found: Interval = _module("optimal").epsilon(epsilon0=epsilon0, delta0=delta0, times=times, delta=delta)
-    return found if worst else found.upper
+    interval: Interval = _module("optimal").epsilon(epsilon0=epsilon0, delta0=delta0, times=times, delta=delta)
+    return interval if worst else interval.upper
 
 
 def _singles(event: Event, times: int = 1) -> Iterator[tuple[Event, int]]:

@@ -54,8 +54,8 @@ def reached(event: Event, most: int) -> list[Counter[Event]] | None:
     if isinstance(event, Sequence):
         return _products([reached(part, most) for part in event.events], most)
     if isinstance(event, Repeat):
-        found = reached(event.event, most)  # a unit is in the same part every time
-        return None if found is None else [_times(each, event.times) for each in found]
+        lists = reached(event.event, most)  # a unit is in the same part every time
+        return None if lists is None else [_times(each, event.times) for each in lists]
     if isinstance(event, Partition):
         parts = [reached(part, most) for part in event.events]
         chosen = combinations(parts, min(event.touched, len(parts)))
@@ -68,18 +68,18 @@ def _times(counts: Counter[Event], times: int) -> Counter[Event]:
 
 
 def _products(parts: list[list[Counter[Event]] | None], most: int) -> list[Counter[Event]] | None:
-    found: list[Counter[Event]] | None = [Counter()]
+    totals: list[Counter[Event]] | None = [Counter()]
     for part in parts:
-        if found is None or part is None or len(found) * len(part) > 4 * most:
+        if totals is None or part is None or len(totals) * len(part) > 4 * most:
             return None
-        found = _distinct([[a + b for a, b in product(found, part)]], most)
-    return found
+        totals = _distinct([[a + b for a, b in product(totals, part)]], most)
+    return totals
 
 
 def _distinct(lists: list[list[Counter[Event]] | None], most: int) -> list[Counter[Event]] | None:
-    found: dict[frozenset[tuple[Event, int]], Counter[Event]] = {}
-    for each in lists:
-        if each is None:
+    distinct: dict[frozenset[tuple[Event, int]], Counter[Event]] = {}
+    for group in lists:
+        if group is None:
             return None
-        found.update((frozenset(counts.items()), counts) for counts in each)
-    return list(found.values()) if len(found) <= most else None
+        distinct.update((frozenset(counts.items()), counts) for counts in group)
+    return list(distinct.values()) if len(distinct) <= most else None

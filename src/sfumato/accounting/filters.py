@@ -173,10 +173,10 @@ class Filter:
         for shape in self.shapes():
             charge = _charge(shape.open, event, delta)
             yielding = drawing and holds and counts_plans(shape.open)
-            for each in (charge, _without_plans(shape.open, charge)) if yielding else (charge,):
-                members = still_open(shape.open, each.prices)
+            for charged in (charge, _without_plans(shape.open, charge)) if yielding else (charge,):
+                members = still_open(shape.open, charged.prices)
                 if members and (not holds or backed(members, holds)):
-                    return shape, each, members
+                    return shape, charged, members
         raise BudgetError(self._refusal(event, delta) + ("\nRoom is held for long work." if holds else ""))
 
     def shapes(self) -> Iterator[Filter]:
@@ -348,13 +348,13 @@ _MOST_CHARGES = 4096
 def _charge(members: tuple[Member, ...], event: Priced, delta: Fraction) -> Charge:
     """What members of these terms charge for the event: the same on every account that has them. (A float delta is no
     key for an exact one: it is refused.)"""
-    asked = (tuple([member.terms for member in members]), event, type(delta), delta)
-    known = _CHARGES.get(asked)
-    if known is None:
+    key = (tuple([member.terms for member in members]), event, type(delta), delta)
+    charge = _CHARGES.get(key)
+    if charge is None:
         if len(_CHARGES) >= _MOST_CHARGES:
             _CHARGES.clear()
-        known = _CHARGES[asked] = Charge(tuple([member.charge(event, delta) for member in members]))
-    return known
+        charge = _CHARGES[key] = Charge(tuple([member.charge(event, delta) for member in members]))
+    return charge
 
 
 def _without_plans(members: tuple[Member, ...], charge: Charge) -> Charge:

@@ -243,15 +243,15 @@ def _binomial(size: int, rate: Fraction) -> dict[Fraction, Fraction]:
     if scale.bit_length() > _LONG:  # round the chance of j or more up
         above = [-(-(left << _LONG) // scale) for left in reversed(list(accumulate(reversed(weights))))]
         weights, scale = [a - b for a, b in pairwise([*above, 0])], 1 << _LONG
-    found: dict[Fraction, Fraction] = {}
+    chances: dict[Fraction, Fraction] = {}
     carried = Fraction(0)
     for joined, weight in enumerate(weights):
         carried += Fraction(weight, scale)
         if carried >= _LEAST_WEIGHT:
-            found[Fraction(joined)] = carried
+            chances[Fraction(joined)] = carried
             carried = Fraction(0)
     if carried:
-        likeliest = max(found, key=found.__getitem__)
-        found[likeliest] -= _LEAST_WEIGHT - carried
-        found[Fraction(size)] = _LEAST_WEIGHT
-    return found
+        likeliest = max(chances, key=chances.__getitem__)
+        chances[likeliest] -= _LEAST_WEIGHT - carried
+        chances[Fraction(size)] = _LEAST_WEIGHT
+    return chances

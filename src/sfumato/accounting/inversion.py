@@ -223,11 +223,11 @@ class Curve:
 def _refined(nodes: Nodes, tilt: float, furthest: float, times: int) -> tuple[Nodes, float]:
     """Panels narrow enough that quadrature is off by less than rounding, and by how much."""
     goal = 1e-13 / max(1.0, times / 1000)
-    found = nodes.quadrature(tilt, furthest)
-    while nodes.losses.size < _MOST_NODES and found > goal:
+    quadrature = nodes.quadrature(tilt, furthest)
+    while nodes.losses.size < _MOST_NODES and quadrature > goal:
         nodes = Nodes(nodes.law, nodes.width / 1.6)
-        found = nodes.quadrature(tilt, furthest)
-    return nodes, found
+        quadrature = nodes.quadrature(tilt, furthest)
+    return nodes, quadrature
 
 
 def curve(
@@ -366,8 +366,8 @@ def delta(parts: Sequence[Part], epsilon: float) -> Interval:
 
 
 def _middle(at: Curve, epsilon: float) -> float:
-    found = at.delta(epsilon)
-    return (found.lower + found.upper) / 2
+    interval = at.delta(epsilon)
+    return (interval.lower + interval.upper) / 2
 
 
 def _crossing(at: Curve, delta: float, guess: float) -> float | None:
@@ -389,12 +389,12 @@ def _crossing(at: Curve, delta: float, guess: float) -> float | None:
 
 def _outward(at: Curve, delta: float, centre: float, side: int) -> float:
     """The nearest epsilon on this side of the centre at which the bound is beyond delta."""
-    found = at.delta(centre)
-    step = max((found.upper - found.lower) / (2 * delta * (1 + at.layout.tilt)), 1e-13 * max(1.0, centre))
+    interval = at.delta(centre)
+    step = max((interval.upper - interval.lower) / (2 * delta * (1 + at.layout.tilt)), 1e-13 * max(1.0, centre))
     for _ in range(80):
         epsilon = max(centre + side * step, 0.0)
-        found = at.delta(epsilon)
-        if (side > 0 and found.upper <= delta) or (side < 0 and (found.lower >= delta or epsilon == 0)):
+        interval = at.delta(epsilon)
+        if (side > 0 and interval.upper <= delta) or (side < 0 and (interval.lower >= delta or epsilon == 0)):
             return epsilon
         step *= 2
     return math.inf

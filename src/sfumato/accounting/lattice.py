@@ -139,15 +139,15 @@ class Cells:
 
 def tails(mass: Floats, step: float) -> Floats:
     """sum over j >= k of mass_j e^(-(j-k) step), in blocks short enough that no power leaves float64."""
-    found = np.empty(mass.size)
+    sums = np.empty(mass.size)
     size, beyond = max(1, int(100 / step)), 0.0
     for start in reversed(range(0, mass.size, size)):
         block = mass[start : start + size]
         fall = np.exp(-step * np.arange(block.size + 1))
         here = np.cumsum((block * fall[:-1])[::-1])[::-1] + beyond * fall[-1]
-        found[start : start + size] = here / fall[:-1]
-        beyond = float(found[start])
-    return found
+        sums[start : start + size] = here / fall[:-1]
+        beyond = float(sums[start])
+    return sums
 
 
 ON_NODE = 1e-9  # in steps: a loss so close to a node counts as on it, and epsilon pays for the difference

@@ -64,10 +64,10 @@ class PrivacyLoss:
         flat = x.reshape(-1)
         order = np.argsort(self.atoms)
         steps = np.append(0.0, np.cumsum(self.masses[order]))
-        found = steps[np.searchsorted(self.atoms[order], flat, side="right")]
+        share = steps[np.searchsorted(self.atoms[order], flat, side="right")]
         if self.pieces:
-            found = found + self.pieces[1](flat)
-        return np.clip(found, 0.0, 1.0).reshape(x.shape)[()]
+            share = share + self.pieces[1](flat)
+        return np.clip(share, 0.0, 1.0).reshape(x.shape)[()]
 
     def quantile(self, probability: ArrayLike) -> Any:
         """The least loss with P(L <= loss) >= probability; infinite where only an infinite loss is left."""
@@ -93,12 +93,12 @@ class PrivacyLoss:
 
     def moments(self, count: int = 4) -> tuple[float, ...]:
         """E[L], E[L^2], ... about 0, from the cumulants: m_n = sum over j of C(n-1, j-1) k_j m_(n-j)."""
-        known = self._finite()
-        checks.whole(count, "count", most=len(known))
-        found = [1.0]
+        finite = self._finite()
+        checks.whole(count, "count", most=len(finite))
+        raw = [1.0]
         for n in range(1, count + 1):
-            found.append(sum(math.comb(n - 1, j - 1) * known[j - 1] * found[n - j] for j in range(1, n + 1)))
-        return tuple(found[1:])
+            raw.append(sum(math.comb(n - 1, j - 1) * finite[j - 1] * raw[n - j] for j in range(1, n + 1)))
+        return tuple(raw[1:])
 
     def _finite(self) -> tuple[float, ...]:
         if self.infinite:
@@ -144,11 +144,11 @@ def _singles(event: Event) -> Counter[Event]:
     lists = reached(event, 1)
     if lists is None:
         raise UnsupportedEventError("a partition of unlike parts has no single privacy loss: look at the parts")
-    found: Counter[Event] = Counter()
+    counts: Counter[Event] = Counter()
     for leaf, times in lists[0].items():
         for single, count in pairs.singles(leaf):
-            found[single] += times * count
-    return found
+            counts[single] += times * count
+    return counts
 
 
 class _Smooth:
@@ -189,8 +189,10 @@ class _Smooth:
             ahead = at + np.divide(goal - ratio, slope, out=np.full(at.shape, np.inf), where=slope > 1e-300)
             inside = (ahead >= low[left]) & (ahead <= high[left])
             z[left] = np.where(inside, ahead, (low[left] + high[left]) / 2)
-            found = (np.abs(goal - ratio) <= 1e-15 * np.abs(goal)) | (np.abs(z[left] - at) <= 1e-14 * (1 + np.abs(at)))
-            left = left[~found]
+            settled = (np.abs(goal - ratio) <= 1e-15 * np.abs(goal)) | (
+                np.abs(z[left] - at) <= 1e-14 * (1 + np.abs(at))
+            )
+            left = left[~settled]
             if not left.size:
                 break
         return z
@@ -207,8 +209,8 @@ class _Smooth:
         start = cell if self.piece.forward else cell + 1
         half = (z - self.edges[start])[:, None] / 2
         inside = self._density((self.edges[start][:, None] + half * (1 + _NODES)).ravel()).reshape(z.size, -1)
-        found = self.below[start] + (np.abs(half) * _WEIGHTS * inside).sum(axis=1)
-        return np.where(loss < self.ends[0], 0.0, np.where(loss >= self.ends[1], self.below.max(), found))
+        mass = self.below[start] + (np.abs(half) * _WEIGHTS * inside).sum(axis=1)
+        return np.where(loss < self.ends[0], 0.0, np.where(loss >= self.ends[1], self.below.max(), mass))
 
 
 def _law(loss: Loss) -> PrivacyLoss:
@@ -235,10 +237,12 @@ def _cumulants(where: Floats, masses: Floats) -> tuple[float, ...]:
     small = np.abs(where).max() < 1
     mean = float((masses * (np.exp(log_e2(-where)) if small else where)).sum())
     central = [1.0, *(float((masses * (where - mean) ** n).sum()) for n in range(1, _ORDER + 1))]
-    found = [0.0]
+    cumulants = [0.0]
     for n in range(2, _ORDER + 1):
-        found.append(central[n] - sum(math.comb(n - 1, j - 1) * found[j - 1] * central[n - j] for j in range(1, n)))
-    return (mean, *found[1:])
+        cumulants.append(
+            central[n] - sum(math.comb(n - 1, j - 1) * cumulants[j - 1] * central[n - j] for j in range(1, n))
+        )
+    return (mean, *cumulants[1:])
 
 
 def _composed(laws: list[tuple[PrivacyLoss, int]]) -> PrivacyLoss:
@@ -300,10 +304,10 @@ def _common_step(laws: list[PrivacyLoss], reach: float) -> float | None:
 
 def _on_lattice(law: PrivacyLoss, step: float, size: int) -> Floats:
     """Chances, given a finite loss, of the cells around the multiples of `step`, wrapped around."""
-    found = np.zeros(size)
-    np.add.at(found, np.rint(law.atoms / step).astype(np.int64) % size, law.masses)
+    mass = np.zeros(size)
+    np.add.at(mass, np.rint(law.atoms / step).astype(np.int64) % size, law.masses)
     if law.pieces:
         low, high = (round(float(end) / step) for end in _ends(law, 2e-16))
         edges = step * (np.arange(low, high + 2, dtype=np.float64) - 0.5)
-        np.add.at(found, np.arange(low, high + 1) % size, np.diff(law.pieces[1](edges)))
-    return np.asarray(found / found.sum())
+        np.add.at(mass, np.arange(low, high + 1) % size, np.diff(law.pieces[1](edges)))
+    return np.asarray(mass / mass.sum())

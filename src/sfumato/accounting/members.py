@@ -126,9 +126,9 @@ class Member(ABC):
         taken = failed = _NOTHING
         try:
             for hold in holds:
-                if (kept := hold.room(self)) is None:
+                if (room := hold.room(self)) is None:
                     return False
-                taken, failed = taken + kept[0], failed + kept[1]
+                taken, failed = taken + room[0], failed + room[1]
         except UnsupportedEventError:
             return False
         return self.spent + taken <= self.limit and self.delta_spent + failed <= self.delta_limit

@@ -41,10 +41,10 @@ _HALVINGS = 60
 def delta(*, epsilon0: Exact, times: int, epsilon: Exact, delta0: Exact = 0) -> Interval:
     """The least delta at which `times` mechanisms, each (epsilon0, delta0)-DP, are together (epsilon, delta)-DP."""
     step, own, times = _checked(epsilon0, delta0, times)
-    asked = checks.rational(epsilon, "epsilon", "a number, not below 0")
-    if asked < 0:
+    target = checks.rational(epsilon, "epsilon", "a number, not below 0")
+    if target < 0:
         raise checks.refuse("epsilon", epsilon, "a number, not below 0")
-    return _delta(step, own, times, asked)
+    return _delta(step, own, times, target)
 
 
 def epsilon(*, epsilon0: Exact, times: int, delta: Exact, delta0: Exact = 0) -> Interval:
@@ -238,7 +238,7 @@ class _Binomial:
         slope = self._discounted(i)[end] if i <= self.last else 1.0
         at = self.curve(edge)[end]
         share = (target - at) / slope * (1 - 16 * _UNIT if upper else 1 + 16 * _UNIT) if slope > 0 else 1.0
-        found = float(edge) + math.log1p(-share) if share < 1 else float(below)
-        slack = 8 * _UNIT * (abs(found) + float(edge))
-        found = max(found, float(below))
-        return min(found + slack, exact.float_above(self.loss(self.times))) if upper else max(found - slack, 0.0)
+        place = float(edge) + math.log1p(-share) if share < 1 else float(below)
+        slack = 8 * _UNIT * (abs(place) + float(edge))
+        place = max(place, float(below))
+        return min(place + slack, exact.float_above(self.loss(self.times))) if upper else max(place - slack, 0.0)

@@ -120,9 +120,9 @@ class Piece:
         costs a little accuracy of quadrature, nothing else."""
         count = 513 + int((self.high - self.low) * self.steepest)
         table = np.linspace(self.low, self.high, count)
-        known = self.log_ratio(table)
-        z = np.interp(log_ratio, known, table)
-        cell = np.clip(np.searchsorted(known, log_ratio) - 1, 0, count - 2)
+        ratios = self.log_ratio(table)
+        z = np.interp(log_ratio, ratios, table)
+        cell = np.clip(np.searchsorted(ratios, log_ratio) - 1, 0, count - 2)
         for _ in range(3):
             at = self.log_ratio(z)
             with np.errstate(all="ignore"):
@@ -155,8 +155,8 @@ class Loss:
         """The least and the greatest finite loss."""
         ends = [0.0, *self.atoms.tolist()]
         for piece in self.pieces:
-            found = piece.log_ratio(np.array([piece.low, piece.high]))
-            ends += (found if piece.forward else -found).tolist()
+            ratios = piece.log_ratio(np.array([piece.low, piece.high]))
+            ends += (ratios if piece.forward else -ratios).tolist()
         return min(ends), max(ends)
 
 
@@ -304,13 +304,13 @@ def _pair(event: Event, tail: float) -> _Pair:
         from .amplify import shuffle  # which prices by privacy loss too
 
         p, q, outside = shuffle.pair(event, outside=Fraction(max(tail, 1e-99)))
-        kept = (p > 0) & (q > 0)
-        lost = float(p[~kept].sum()) + max(outside, 0.0)
-        if not kept.any() or lost >= 1:
+        common = (p > 0) & (q > 0)
+        lost = float(p[~common].sum()) + max(outside, 0.0)
+        if not common.any() or lost >= 1:
             raise UnsupportedEventError("Shuffled reports of so large an epsilon are not priced by privacy loss")
         # Masses are good to 1e-10, relative (binomial.py); the pair is used from above only, so all are rounded up.
-        log_other = np.log(q[kept]) + 2e-10
-        return _Pair(np.log(p[kept]) + 6e-10 - log_other, log_other, cut=lost)
+        log_other = np.log(q[common]) + 2e-10
+        return _Pair(np.log(p[common]) + 6e-10 - log_other, log_other, cut=lost)
     if isinstance(event, Poisson):
         inner = _pair(event.event, tail)
         return inner if event.rate == 1 else inner.sampled(event.rate)

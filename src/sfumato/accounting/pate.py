@@ -124,11 +124,11 @@ def lnmax_study(votes: Several[Any], *, gamma: Any, delta: Any, powers: Several[
     """The data-dependent epsilon of LNMax answers, one per row of votes, by the moments accountant as published."""
     log_delta = math.log(checks.delta(delta))
     repeated = _repeated(votes)
-    found = min(
+    least = min(
         ((sum(n * lnmax_moment(row, gamma=gamma, power=power) for row, n in repeated) - log_delta) / power, power)
         for power in powers
     )
-    return Study(found[0] * _UP, float(delta), found[1] + 1, sum(n for _, n in repeated))
+    return Study(least[0] * _UP, float(delta), least[1] + 1, sum(n for _, n in repeated))
 
 
 def gnmax_divergence(votes: Any, *, sigma: Any, orders: Any) -> Floats:
@@ -157,9 +157,9 @@ def gnmax_study(votes: Several[Any], *, sigma: Any, delta: Any) -> Study:
     log_delta = math.log(checks.delta(delta))
     repeated = _repeated(votes)
     price = np.sum([n * gnmax_divergence(row, sigma=sigma, orders=_ORDERS) for row, n in repeated], axis=0)
-    found = price + np.log1p(-1 / _ORDERS) - (log_delta + np.log(_ORDERS)) / (_ORDERS - 1)
-    best = int(np.argmin(found))
-    return Study(max(0.0, float(found[best]) * _UP), float(delta), float(_ORDERS[best]), sum(n for _, n in repeated))
+    prices = price + np.log1p(-1 / _ORDERS) - (log_delta + np.log(_ORDERS)) / (_ORDERS - 1)
+    best = int(np.argmin(prices))
+    return Study(max(0.0, float(prices[best]) * _UP), float(delta), float(_ORDERS[best]), sum(n for _, n in repeated))
 
 
 def _repeated(votes: Several[Any]) -> list[tuple[Floats, int]]:

@@ -167,14 +167,14 @@ def _epsilon_bounds(target: float, accuracy: float, floor: float) -> Bounds:
         outcomes = few(parts(_TAILS[0] * target))
         if outcomes is not None:
             return outcomes.epsilon(target)
-        found = Interval(0.0, math.inf)
+        bracket = Interval(0.0, math.inf)
         for tail in _TAILS:
-            found = found.both(inversion.epsilon(parts(tail * target), target))
-            if found.upper < math.inf and found.width <= accuracy * max(found.upper, floor):
-                return found
+            bracket = bracket.both(inversion.epsilon(parts(tail * target), target))
+            if bracket.upper < math.inf and bracket.width <= accuracy * max(bracket.upper, floor):
+                return bracket
         if _is_wide(parts(_TAILS[-1] * target)):
-            return found
-        return found.both(_on_lattice(parts(_TAILS[-1] * target), target, accuracy, floor))
+            return bracket
+        return bracket.both(_on_lattice(parts(_TAILS[-1] * target), target, accuracy, floor))
 
     return bounds
 
@@ -186,14 +186,14 @@ def _delta_bounds(target: float, least: float, accuracy: float) -> Bounds:
         outcomes = few(parts(_TAILS[0] * least))
         if outcomes is not None:
             return outcomes.delta(target)
-        found = Interval(0.0, 1.0)
+        bracket = Interval(0.0, 1.0)
         for tail in _TAILS:
-            found = found.both(inversion.delta(parts(tail * least), target))
-            if found.width <= max(accuracy * found.upper, least):
-                return found
+            bracket = bracket.both(inversion.delta(parts(tail * least), target))
+            if bracket.width <= max(accuracy * bracket.upper, least):
+                return bracket
         if _is_wide(parts(_TAILS[-1] * least)):
-            return found
-        return found.both(_delta_on_lattice(parts(_TAILS[-1] * least), target, least, accuracy))
+            return bracket
+        return bracket.both(_delta_on_lattice(parts(_TAILS[-1] * least), target, least, accuracy))
 
     return bounds
 
@@ -207,18 +207,18 @@ def forget() -> None:
 def _bracket(event: Event, bounds: Bounds) -> Interval:
     """Over both directions and all parts that a unit may be in; from below only over what some mechanism attains."""
     lists = _lists(event)
-    found = _worst(lists, pairs.directions, bounds)
+    worst = _worst(lists, pairs.directions, bounds)
     if all(pairs.is_attained(leaf) for each in lists for leaf in each):
-        return found
-    return Interval(min(_worst(lists, pairs.attained, bounds).lower, found.upper), found.upper)
+        return worst
+    return Interval(min(_worst(lists, pairs.attained, bounds).lower, worst.upper), worst.upper)
 
 
 def _worst(lists: list[Counter[Event]], pair: Pairing, bounds: Bounds) -> Interval:
     worst = Interval(0.0, 0.0)
     for leaves in lists:
         for parts in _by_direction(leaves, pair):
-            found = bounds(parts, worst.upper)
-            worst = Interval(max(worst.lower, found.lower), max(worst.upper, found.upper))
+            interval = bounds(parts, worst.upper)
+            worst = Interval(max(worst.lower, interval.lower), max(worst.upper, interval.upper))
     return worst
 
 
@@ -228,12 +228,12 @@ def _by_direction(leaves: Counter[Event], pair: Pairing) -> list[Parts]:
 
     @lru_cache(maxsize=4)
     def laws(tail: float) -> list[tuple[pairs.Directions, int]]:
-        found = [(pair(leaf, tail / count), times) for leaf, times in leaves.items()]
+        weighted = [(pair(leaf, tail / count), times) for leaf, times in leaves.items()]
         if any(
-            law.reach[1] - law.reach[0] > _MOST_LOSS and not inversion.is_normal(law) for d, _ in found for law in d
+            law.reach[1] - law.reach[0] > _MOST_LOSS and not inversion.is_normal(law) for d, _ in weighted for law in d
         ):
             raise UnsupportedEventError("so little noise is not priced by privacy loss: price it by Renyi divergence")
-        return found
+        return weighted
 
     def parts(k: int, tail: float) -> list[Part]:
         return [(directions[min(k, len(directions) - 1)], times) for directions, times in laws(tail)]
@@ -248,17 +248,17 @@ def _lists(event: Event) -> list[Counter[Event]]:
         raise UnsupportedEventError(
             "a partition of so many unlike parts is not priced by privacy loss: price it by rho or by Renyi divergence"
         )
-    found = []
+    multisets = []
     for counts in lists:
-        found.append(sum((_times(leaf, times) for leaf, times in counts.items()), Counter()))
-    return found
+        multisets.append(sum((_times(leaf, times) for leaf, times in counts.items()), Counter()))
+    return multisets
 
 
 def _times(leaf: Event, times: int) -> Counter[Event]:
-    found: Counter[Event] = Counter()
+    counts: Counter[Event] = Counter()
     for one, count in pairs.singles(leaf):
-        found[one] += times * count
-    return found
+        counts[one] += times * count
+    return counts
 
 
 def _count(parts: Several[Part]) -> int:
@@ -281,26 +281,26 @@ def _infinite(parts: Several[Part]) -> float:
 
 def _on_lattice(parts: Several[Part], target: float, accuracy: float, floor: float = FLOOR) -> Interval:
     tilt, guess = inversion.saddle(parts, target)
-    found = Interval(0.0, math.inf)
+    bracket = Interval(0.0, math.inf)
     step = _step(parts, tilt, accuracy * max(guess, floor))
     for below, above in _finer(parts, step, tilt, math.log(target)):
         lower = below.epsilon(target, upper=False) if below else 0.0
-        found = found.both(Interval(lower, above.epsilon(target, upper=True)))
-        if found.width <= accuracy * max(found.upper, floor):
+        bracket = bracket.both(Interval(lower, above.epsilon(target, upper=True)))
+        if bracket.width <= accuracy * max(bracket.upper, floor):
             break
-    return found  # sound in any case; wider than asked where more points would be too many
+    return bracket  # sound in any case; wider than asked where more points would be too many
 
 
 def _delta_on_lattice(parts: Several[Part], target: float, least: float, accuracy: float = DELTA_ACCURACY) -> Interval:
     tilt, log_delta = inversion.saddle_delta(parts, target)
     log_value = max(log_delta, math.log(least)) + tilt * target
-    found = Interval(0.0, 1.0)
+    bracket = Interval(0.0, 1.0)
     for below, above in _finer(parts, _step(parts, tilt, accuracy / max(1.0, tilt)), tilt, log_value):
         lower = below.delta(target, upper=False) if below else 0.0
-        found = found.both(Interval(lower, above.delta(target, upper=True)))
-        if found.width <= max(accuracy * found.upper, least):
+        bracket = bracket.both(Interval(lower, above.delta(target, upper=True)))
+        if bracket.width <= max(accuracy * bracket.upper, least):
             break
-    return found
+    return bracket
 
 
 def _finer(

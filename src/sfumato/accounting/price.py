@@ -115,22 +115,22 @@ def _mu_squared(event: Event) -> Fraction:
 def _least(event: Event, ways: Iterator[Way], at_least: Callable[[], float], floor: float = 0.0) -> Interval:
     """The least upper end; the first way is the tight one, and the others are tried where it fails or is wide (beside
     its own size, or beside the floor)."""
-    found: list[Interval] = []
+    intervals: list[Interval] = []
     reasons: list[str] = []
     for way in ways:
         try:
-            found.append(way())
+            intervals.append(way())
         except UnsupportedEventError as problem:
             reasons.append(str(problem).rstrip("."))
             continue
-        if len(found) == 1 and not reasons and found[0].width <= _WIDE * max(found[0].upper, floor):
-            return found[0]
-    if not found:
+        if len(intervals) == 1 and not reasons and intervals[0].width <= _WIDE * max(intervals[0].upper, floor):
+            return intervals[0]
+    if not intervals:
         raise UnsupportedEventError(
             f"no accountant prices {type(event).__name__}: " + "; ".join(dict.fromkeys(reasons))
         )
-    upper = min(each.upper for each in found)
-    lower = max(each.lower for each in found)
+    upper = min(each.upper for each in intervals)
+    lower = max(each.lower for each in intervals)
     if reasons:
         with suppress(UnsupportedEventError):
             lower = max(lower, at_least())
@@ -178,8 +178,8 @@ def _by_parts(event: Event, target: Fraction) -> Event:
         if not _own_price(leaf):
             return leaf
         share = target / (2 * count * times)
-        found = _own(leaf, share).upper
-        size = Fraction(max(found, 1e-9)) if found else Fraction(0)
+        least = _own(leaf, share).upper
+        size = Fraction(max(least, 1e-9)) if least else Fraction(0)
         if size > checks.EPSILON_RANGE[1]:
             raise UnsupportedEventError(f"{type(leaf).__name__} alone costs more than epsilon = 10000")
         return Approximate(epsilon=size, delta=share, relation=leaf.relation)

@@ -81,10 +81,10 @@ def epsilon(event: Event, delta: Fraction | float, *, orders: Iterable[float] | 
 
     def at(orders: Floats, price: Floats) -> Floats:
         less = orders - 1
-        found = price + np.log1p(-1 / orders) - (log_delta + np.log(orders)) / less
-        found += 1e-14 * (np.abs(found) + (abs(log_delta) + np.log(orders)) / less + price)
+        epsilons = price + np.log1p(-1 / orders) - (log_delta + np.log(orders)) / less
+        epsilons += 1e-14 * (np.abs(epsilons) + (abs(log_delta) + np.log(orders)) / less + price)
         # Bretagnolle and Huber 1979: total variation is at most sqrt(1 - e^-D), so delta covers epsilon = 0.
-        return np.maximum(np.where(_log_variation(price) <= log_delta, 0.0, found), 0.0)
+        return np.maximum(np.where(_log_variation(price) <= log_delta, 0.0, epsilons), 0.0)
 
     return least(event, at, 0.0, orders)
 
@@ -100,9 +100,9 @@ def delta(event: Event, epsilon: Fraction | float, *, orders: Iterable[float] | 
 
     def at(orders: Floats, price: Floats) -> Floats:
         less = orders - 1
-        found = less * (price - size) - np.log(orders) + less * np.log1p(-1 / orders)
-        found += 1e-14 * (less * (price + size + 1 / orders) + np.log(orders) + 1)
-        return np.minimum(found, _log_variation(price))
+        log_deltas = less * (price - size) - np.log(orders) + less * np.log1p(-1 / orders)
+        log_deltas += 1e-14 * (less * (price + size + 1 / orders) + np.log(orders) + 1)
+        return np.minimum(log_deltas, _log_variation(price))
 
     return min(1.0, math.nextafter(math.exp(least(event, at, -math.inf, orders)) * _UP, 1))
 
@@ -123,35 +123,35 @@ def least(
     if orders is not None:
         chosen = checked(orders)
         return float(at(chosen, divergences(event, chosen)).min())
-    known, prices = np.array([1.0]), np.array([0.0])
-    found, place = math.inf, 0.0
+    orders_seen, prices = np.array([1.0]), np.array([0.0])
+    smallest, place = math.inf, 0.0
 
     def look(orders: Floats) -> None:
-        nonlocal known, prices, found, place
+        nonlocal orders_seen, prices, smallest, place
         price = divergences(event, orders)
         values = at(orders, price)
         best = int(np.argmin(values))
-        if values[best] <= found:
-            found, place = float(values[best]), math.log2(orders[best] - 1)
-        known, prices = np.append(known, orders), np.append(prices, price)
-        sort = np.argsort(known)
-        known, prices = known[sort], np.maximum.accumulate(prices[sort])
+        if values[best] <= smallest:
+            smallest, place = float(values[best]), math.log2(orders[best] - 1)
+        orders_seen, prices = np.append(orders_seen, orders), np.append(prices, price)
+        sort = np.argsort(orders_seen)
+        orders_seen, prices = orders_seen[sort], np.maximum.accumulate(prices[sort])
 
     look(_SKELETON)
     left = _COARSE
-    while left.size and found > bottom:
-        least = 0.999 * prices[np.searchsorted(known, left, side="right") - 1]
-        left = left[at(left, least + 1e-300) < found]
+    while left.size and smallest > bottom:
+        least = 0.999 * prices[np.searchsorted(orders_seen, left, side="right") - 1]
+        left = left[at(left, least + 1e-300) < smallest]
         chunk, left = left[:_CHUNK], left[_CHUNK:]
         if chunk.size:
             look(chunk)
     step = 0.5
     for _ in range(_ZOOMS):
-        if found <= bottom:
+        if smallest <= bottom:
             break
         look(1 + 2.0 ** np.clip(place + step * _NEAR, _LEAST, _MOST))
         step /= 4
-    return found
+    return smallest
 
 
 def checked(orders: Any) -> Floats:
@@ -182,14 +182,14 @@ def _single(event: Event, orders: Floats) -> Floats:
     if isinstance(event, events.PureEvent):
         size = float_above(event.epsilon)
         if isinstance(event, events.Laplace):
-            found = renyi_pairs.laplace(less, size)
+            log_moment = renyi_pairs.laplace(less, size)
         elif isinstance(event, events.DiscreteLaplace):
-            found = renyi_pairs.discrete_laplace(less, size, event.shift)
+            log_moment = renyi_pairs.discrete_laplace(less, size, event.shift)
         elif isinstance(event, events.Exponential):
-            found = renyi_pairs.bounded_range(less, size)
+            log_moment = renyi_pairs.bounded_range(less, size)
         else:
-            found = renyi_pairs.randomized_response(less, size, getattr(event, "categories", 2))
-        return np.minimum(_from_log(found, orders), size)
+            log_moment = renyi_pairs.randomized_response(less, size, getattr(event, "categories", 2))
+        return np.minimum(_from_log(log_moment, orders), size)
     if isinstance(event, events.GaussianMixture):
         return _mixture(_floats(event.shifts, event.weights), orders)
     if isinstance(event, Poisson):
@@ -221,10 +221,10 @@ def _floats(shifts: tuple[Fraction, ...], weights: tuple[Fraction, ...]) -> Mixt
 
 
 def _mixture(mixture: Mixture, orders: Floats) -> Floats:
-    found = renyi_normal.forward(mixture, orders)
+    log_moment = renyi_normal.forward(mixture, orders)
     if not mixture.sampled:  # for one shift besides 0, forward is the worse: see renyi_normal
-        found = np.maximum(found, renyi_normal.backward(mixture, orders))
-    return _from_log(found, orders, 0.0)
+        log_moment = np.maximum(log_moment, renyi_normal.backward(mixture, orders))
+    return _from_log(log_moment, orders, 0.0)
 
 
 def _poisson(inner: Event, rate: Fraction, orders: Floats) -> Floats:
@@ -244,16 +244,16 @@ def _poisson(inner: Event, rate: Fraction, orders: Floats) -> Floats:
     if isinstance(inner, events.PureEvent):
         size = float_above(inner.epsilon)
         if isinstance(inner, events.Laplace):
-            found = renyi_sampling.laplace(less, q, rest, size)
+            log_moment = renyi_sampling.laplace(less, q, rest, size)
         elif isinstance(inner, events.DiscreteLaplace) and inner.shift < _MOST_ATOMS:
-            found = renyi_sampling.discrete_laplace(less, q, rest, size, inner.shift)
+            log_moment = renyi_sampling.discrete_laplace(less, q, rest, size, inner.shift)
         elif isinstance(inner, events.Exponential):
-            found = renyi_sampling.bounded_range(less, q, rest, size)
+            log_moment = renyi_sampling.bounded_range(less, q, rest, size)
         else:
-            found = renyi_sampling.two_sided(less, q, rest, size, getattr(inner, "categories", 2))
-        return _from_log(found, orders)
-    found = renyi_sampling.poisson(orders, q, rest, lambda at: divergences(inner, at), alike=_alike(inner))
-    return np.minimum(_from_log(found, orders), divergences(inner, orders))
+            log_moment = renyi_sampling.two_sided(less, q, rest, size, getattr(inner, "categories", 2))
+        return _from_log(log_moment, orders)
+    log_moment = renyi_sampling.poisson(orders, q, rest, lambda at: divergences(inner, at), alike=_alike(inner))
+    return np.minimum(_from_log(log_moment, orders), divergences(inner, orders))
 
 
 def _mu_squared(event: Event) -> Fraction | None:
@@ -264,8 +264,8 @@ def _mu_squared(event: Event) -> Fraction | None:
         one = _mu_squared(event.event)
         return None if one is None else event.times * one
     if isinstance(event, Sequence):
-        each = [_mu_squared(part) for part in event.events]
-        return None if None in each else sum((part for part in each if part is not None), Fraction(0))
+        parts = [_mu_squared(part) for part in event.events]
+        return None if None in parts else sum((part for part in parts if part is not None), Fraction(0))
     return None
 
 
@@ -275,8 +275,8 @@ def _alike(event: Event) -> bool:
         return all(map(_alike, event.events))
     if isinstance(event, Repeat):
         return _alike(event.event)
-    known = isinstance(event, events.Gaussian | events.PureEvent)
-    return known and not isinstance(event, events.Exponential)
+    symmetric = isinstance(event, events.Gaussian | events.PureEvent)
+    return symmetric and not isinstance(event, events.Exponential)
 
 
 def _without_replacement(event: WithoutReplacement, orders: Floats) -> Floats:
@@ -289,5 +289,5 @@ def _without_replacement(event: WithoutReplacement, orders: Floats) -> Floats:
     except UnsupportedEventError:
         largest = math.inf
     fraction = float_above(Fraction(event.sample, event.population))
-    found = renyi_sampling.fixed(orders, fraction, lambda at: divergences(inner, at), largest)
-    return np.minimum(_from_log(found, orders), price)
+    log_moment = renyi_sampling.fixed(orders, fraction, lambda at: divergences(inner, at), largest)
+    return np.minimum(_from_log(log_moment, orders), price)

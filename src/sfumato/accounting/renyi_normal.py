@@ -85,32 +85,32 @@ class Mixture:
 def forward(mixture: Mixture, orders: Floats) -> Floats:
     """ln J of P against Q, with its margin, rounded up."""
     s = mixture.largest
-    found = convexity(mixture, orders)
+    log_moment = convexity(mixture, orders)
     window = orders * s + 2 * _REACH
     small = window / _forward_step(s) <= _MOST_POINTS
     whole = (orders == np.floor(orders)) & (orders <= np.where(small, _FEW_TERMS, _MOST_TERMS)) & mixture.sampled
     single = ~whole & (orders * s * s <= 2) & (orders * s > _APART)
     wide = ~whole & ~single & small
     if whole.any():
-        found[whole] = np.minimum(found[whole], _binomial(mixture, orders[whole]))
+        log_moment[whole] = np.minimum(log_moment[whole], _binomial(mixture, orders[whole]))
     if single.any():
-        found[single] = np.minimum(found[single], _one_mode(mixture, orders[single]))
+        log_moment[single] = np.minimum(log_moment[single], _one_mode(mixture, orders[single]))
     for group in _alike(window, wide):
-        found[group] = np.minimum(found[group], _wide(mixture, orders[group]))
+        log_moment[group] = np.minimum(log_moment[group], _wide(mixture, orders[group]))
     left = ~whole & ~single & ~wide & (orders < _MOST_TERMS) & mixture.sampled
     if left.any():
-        found[left] = np.minimum(found[left], _chord(mixture, orders[left]))
-    return found
+        log_moment[left] = np.minimum(log_moment[left], _chord(mixture, orders[left]))
+    return log_moment
 
 
 def backward(mixture: Mixture, orders: Floats) -> Floats:
     """ln J of Q against P, with its margin, rounded up."""
-    found = convexity(mixture, orders)
+    log_moment = convexity(mixture, orders)
     for i, order in enumerate(orders.tolist()):
         step = _backward_step(mixture.largest, order - 1)
         if (2 * _REACH + _APART + mixture.largest) / step <= 4 * _MOST_POINTS:
-            found[i] = min(found[i], _backward_one(mixture, order, step))
-    return found
+            log_moment[i] = min(log_moment[i], _backward_one(mixture, order, step))
+    return log_moment
 
 
 def convexity(mixture: Mixture, orders: Floats) -> Floats:

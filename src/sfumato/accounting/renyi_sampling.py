@@ -73,12 +73,12 @@ def bounded_range(less: Floats, rate: float, rest: float, epsilon: float) -> Flo
     with np.errstate(divide="ignore"):
         up = np.log(-np.expm1(np.minimum(low, 0.0))) - high - span
         down = np.log(-np.expm1(-high)) - span
-    found = np.full(less.size, -np.inf)
+    logs = np.full(less.size, -np.inf)
     for forward in (True, False):
         at_high = up + log_bend(less, mixed(rate, rest, high), forward=forward)
         at_low = down + log_bend(less, mixed(rate, rest, low), forward=forward)
-        found = np.maximum(found, np.logaddexp(at_high, at_low).max(axis=1))
-    return found
+        logs = np.maximum(logs, np.logaddexp(at_high, at_low).max(axis=1))
+    return logs
 
 
 def poisson(orders: Floats, rate: float, rest: float, price: Divergences, *, alike: bool) -> Floats:
@@ -133,8 +133,8 @@ def _chords(orders: Floats, whole: Floats, log_j: Floats) -> Floats:
     left = np.maximum(right - 1, 0)
     share = (orders - nodes[left]) / np.maximum(nodes[right] - nodes[left], 1.0)
     cumulant = heights[left] + share * (heights[right] - heights[left])
-    found = np.where(orders == nodes[right], exact[right], _log_expm1(cumulant) + _PAD)
-    return np.where(orders <= _MOST, found, np.inf)
+    bound = np.where(orders == nodes[right], exact[right], _log_expm1(cumulant) + _PAD)
+    return np.where(orders <= _MOST, bound, np.inf)
 
 
 def _choose(a: Floats, k: Floats) -> Floats:

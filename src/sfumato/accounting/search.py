@@ -60,7 +60,7 @@ def crossing(
     search.begin(_STARTS if start is None else (start,))
     search.outward()
     search.inward()
-    return search.found()
+    return search.crossing()
 
 
 @dataclass
@@ -136,11 +136,11 @@ class _Search:
 
     def _step(self, way: int, size: float) -> float:
         """As far as the slope says, and a bit more, so that the crossing is passed."""
-        known = sorted((math.log(x), value) for x, value in self.points.items() if abs(value) < _CAP)
-        if len(known) == 1:  # prices fall like the noise or faster
-            return min(max(0.6 * abs(known[0][1]), _STEP), _REACH)
-        if len(known) > 1 and len(self._ways()) == 1:
-            (a, at_a), (b, at_b) = known[-2:] if way > 0 else known[:2]
+        measured = sorted((math.log(x), value) for x, value in self.points.items() if abs(value) < _CAP)
+        if len(measured) == 1:  # prices fall like the noise or faster
+            return min(max(0.6 * abs(measured[0][1]), _STEP), _REACH)
+        if len(measured) > 1 and len(self._ways()) == 1:
+            (a, at_a), (b, at_b) = measured[-2:] if way > 0 else measured[:2]
             end = at_b if way > 0 else at_a
             if at_a != at_b:
                 return min(max(1.2 * abs(end * (b - a) / (at_b - at_a)), _STEP), max(size, _REACH))
@@ -239,7 +239,7 @@ class _Search:
         middle = math.sqrt(low) * math.sqrt(high)
         return middle if low < middle < high else None
 
-    def found(self) -> Crossing:
+    def crossing(self) -> Crossing:
         values = [value for _, value in sorted(self.points.items())]
         changes = [b - a for a, b in pairwise(values)]
         if max(changes) > _WIGGLE and min(changes) < -_WIGGLE:  # sound anyway, but not the least

@@ -20,7 +20,7 @@ from .. import checks
 from ..errors import ArgumentError
 from ..events import Event, Sequence
 from . import price
-from .calibrate import Calibrated, Family, calibrate, made
+from .calibrate import Calibrated, Family, calibrate, event_at
 from .interval import Interval
 from .search import OutsideError, crossing
 from .target import log_ratio
@@ -51,7 +51,7 @@ class Want:
         name = f"error <= {limit:g}"
 
         def excess(parameter: float) -> float:
-            made(self.family, parameter)  # where there is no event there is no error either
+            event_at(self.family, parameter)  # where there is no event there is no error either
             try:
                 size = float(self.error(parameter))
             except ArithmeticError as problem:
@@ -72,10 +72,10 @@ def least_epsilon_for(
     """
     want = Want(family, error, target)
     parameter = want.noisiest(start=start)
-    event = made(family, parameter)
+    event = event_at(family, parameter)
     own = Fraction(0) if delta is None else checks.delta(delta, zero=True)
     cost = price.epsilon(event, delta=own)
-    closer = made(family, want.noisiest(ratio=0.5, start=parameter))
+    closer = event_at(family, want.noisiest(ratio=0.5, start=parameter))
     if price.epsilon(closer, delta=own).upper < cost.lower:
         raise ArgumentError(
             "family costs less where the error is smaller: the two belong to different parameters. Give the family and "
@@ -136,7 +136,7 @@ def split(
         before = next(reversed(tried.values()), {})  # where to look: near the parameters of the ratio before
         tried[ratio] = {name: want.noisiest(ratio, before.get(name)) for name, want in wants.items()}
         try:
-            return Sequence(tuple(made(wants[name].family, x) for name, x in tried[ratio].items()))
+            return Sequence(tuple(event_at(wants[name].family, x) for name, x in tried[ratio].items()))
         except OutsideError as problem:
             raise ArgumentError(str(problem)) from problem
 

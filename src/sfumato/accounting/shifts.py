@@ -31,26 +31,26 @@ def vectors(squared: int, coordinates: int) -> list[Vector]:
     coordinate."""
     if coordinates == 1 or squared < 4:
         return [(math.isqrt(squared),)] if coordinates == 1 else [(1,) * min(squared, coordinates)]
-    found: list[Vector] = []
+    distinct: list[Vector] = []
 
     def extend(prefix: Vector, left: int) -> None:
-        if len(found) > _MOST_VECTORS:
+        if len(distinct) > _MOST_VECTORS:
             return
         most = min(math.isqrt(left), prefix[-1] if prefix else left)
         if most == 0 or len(prefix) == coordinates:
-            found.append(prefix)
+            distinct.append(prefix)
             return
         for part in range(most, 0, -1):
             extend((*prefix, part), left - part * part)
 
     extend((), squared)
-    if len(found) > _MOST_VECTORS:
+    if len(distinct) > _MOST_VECTORS:
         raise UnsupportedEventError(
             "DiscreteGaussian has too many possible shifts to enumerate: price it by rho, or use rounded Gaussian noise"
         )
-    longest = max(map(len, found))
-    padded = np.array([v + (0,) * (longest - len(v)) for v in found])
-    return [v for v, row in zip(found, padded, strict=True) if int(np.all(padded >= row, axis=1).sum()) == 1]
+    longest = max(map(len, distinct))
+    padded = np.array([v + (0,) * (longest - len(v)) for v in distinct])
+    return [v for v, row in zip(distinct, padded, strict=True) if int(np.all(padded >= row, axis=1).sum()) == 1]
 
 
 def dominating(variance: float, shifts: list[Vector], tail: float) -> tuple[Floats, Floats]:
@@ -114,8 +114,8 @@ def _law(variance: float, shift: Vector, tail: float) -> tuple[Floats, Floats]:
         total, first = np.convolve(total, spread), first - part * reach
     m = first + np.arange(total.size, dtype=np.float64)
     squared = sum(part * part for part in shift)
-    kept = total > 1e-290
-    return (2 * m[kept] - squared) / (2 * variance), np.log(total[kept])
+    positive = total > 1e-290
+    return (2 * m[positive] - squared) / (2 * variance), np.log(total[positive])
 
 
 def _too_many() -> UnsupportedEventError:

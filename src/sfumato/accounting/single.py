@@ -51,8 +51,8 @@ def epsilon(law: Loss, target: float) -> Interval:
         return Interval(0.0, math.inf)
 
     def excess(at: float) -> float:
-        found = delta(law, at)
-        return (found.lower + found.upper) / 2 - target
+        interval = delta(law, at)
+        return (interval.lower + interval.upper) / 2 - target
 
     centre = float(optimize.brentq(excess, 0.0, top, xtol=1e-14, rtol=1e-14)) if excess(0.0) > 0 > excess(top) else top
     return Interval(_outward(law, target, centre, -1), min(_outward(law, target, centre, 1), top))
@@ -63,8 +63,8 @@ def _outward(law: Loss, target: float, centre: float, side: int) -> float:
     step = 1e-14 * max(1.0, centre)
     for _ in range(60):
         at = max(centre + side * step, 0.0)
-        found = delta(law, at)
-        if (found.upper <= target if side > 0 else found.lower >= target) or at == 0:
+        interval = delta(law, at)
+        if (interval.upper <= target if side > 0 else interval.lower >= target) or at == 0:
             return at
         step *= 2
     return math.inf if side > 0 else 0.0

@@ -99,8 +99,8 @@ def _any(event: Event, kept: Fraction, chance: Fraction) -> tuple[Floats, Floats
         raise UnsupportedEventError(f"{type(event).__name__} loses too much for a price in mu^2")
     count = _SLOW_PLACES if _has(event, (ZeroConcentrated, BestOf)) else _PLACES
     places = np.linspace(0.0, last, count + 1) if last > 0 else np.zeros(1)
-    known = [price.delta(together, epsilon=place).upper for place in places[:-1].tolist()]
-    return places, np.array([*known, float(chance)])
+    deltas = [price.delta(together, epsilon=place).upper for place in places[:-1].tolist()]
+    return places, np.array([*deltas, float(chance)])
 
 
 def _has(event: Event, kinds: tuple[type[Event], ...]) -> bool:

@@ -89,8 +89,8 @@ class LaplaceCurve:
             steep = 1 - np.exp(np.minimum(size + log_alpha, 1.0))
             middle = np.exp(np.minimum(-size - log_alpha - math.log(4), 0.0))
         flat = math.exp(-size) * (1 - alpha)
-        found = np.where(size + log_alpha < -math.log(2), steep, np.where(alpha <= 0.5, middle, flat))
-        return np.maximum(found * _DOWN - 1e-13 * (found > 0.4), 0.0)
+        curve = np.where(size + log_alpha < -math.log(2), steep, np.where(alpha <= 0.5, middle, flat))
+        return np.maximum(curve * _DOWN - 1e-13 * (curve > 0.4), 0.0)
 
     def delta(self, epsilon: float) -> float:
         return min(max(0.0, -math.expm1(min(epsilon - exact.float_above(self.size), 0.0) / 2) * _UP), 1.0)
@@ -113,13 +113,13 @@ class Tradeoff:
 
     def __call__(self, alpha: ArrayLike) -> Any:
         """beta at alpha, rounded down: a float for a number, an array for an array."""
-        given = np.asarray(alpha, dtype=np.float64)
-        if not np.all((given >= 0) & (given <= 1)):
+        alphas = np.asarray(alpha, dtype=np.float64)
+        if not np.all((alphas >= 0) & (alphas <= 1)):
             raise checks.refuse("alpha", alpha, "rates from 0 to 1")
-        flat = given.reshape(-1)
+        flat = alphas.reshape(-1)
         beta = self._lines(flat) if self.smooth is None else self.smooth.beta(flat)
-        beta = np.clip(beta, 0.0, 1 - flat).reshape(given.shape)
-        return beta if given.ndim else float(beta)
+        beta = np.clip(beta, 0.0, 1 - flat).reshape(alphas.shape)
+        return beta if alphas.ndim else float(beta)
 
     def _lines(self, alpha: Floats) -> Floats:
         size, own = np.array(self.epsilons)[:, None], np.array(self.deltas)[:, None]
@@ -139,10 +139,10 @@ class Tradeoff:
 
     def delta(self, *, epsilon: Exact) -> float:
         """The least delta at epsilon that this curve promises, rounded up."""
-        asked = checks.rational(epsilon, "epsilon", "a number, not below 0")
-        if asked < 0:
+        target = checks.rational(epsilon, "epsilon", "a number, not below 0")
+        if target < 0:
             raise checks.refuse("epsilon", epsilon, "a number, not below 0")
-        size = exact.float_below(asked)
+        size = exact.float_below(target)
         if self.smooth is not None:
             return self.smooth.delta(size)
         nodes, values = self._knots()
@@ -169,8 +169,8 @@ class Tradeoff:
         if i == 0:
             return max(float(nodes[0]), 0.0)
         share = (values[i - 1] - size) / (values[i - 1] - values[i])
-        found = nodes[i] + math.log(share + (1 - share) * math.exp(nodes[i - 1] - nodes[i]))
-        return float(min(max(found + 1e-12 * (1 + abs(nodes[i])), 0.0), nodes[i]))
+        crossing = nodes[i] + math.log(share + (1 - share) * math.exp(nodes[i - 1] - nodes[i]))
+        return float(min(max(crossing + 1e-12 * (1 + abs(nodes[i])), 0.0), nodes[i]))
 
     def _knots(self) -> tuple[Floats, Floats]:
         """delta at rising epsilons; between them a chord in e^epsilon lies above it (delta is convex there). The mirror
@@ -224,11 +224,11 @@ def _iterated(outer: tuple[Floats, Floats], inner: tuple[Floats, Floats]) -> tup
     if slopes.size == 0:
         return np.zeros(1), np.ones(1)
     alphas = np.append(0.0, np.logspace(-18, 0, _MOST_LINES - 1))
-    kept: set[int] = set()
+    hull: set[int] = set()
     for alpha in alphas:
         with np.errstate(over="ignore", invalid="ignore"):
-            kept.add(int(np.argmin(heights + (alpha * np.exp(np.minimum(slopes, 700.0)) if alpha else 0.0))))
-    chosen = np.array(sorted(kept))
+            hull.add(int(np.argmin(heights + (alpha * np.exp(np.minimum(slopes, 700.0)) if alpha else 0.0))))
+    chosen = np.array(sorted(hull))
     return slopes[chosen], heights[chosen]
 
 

@@ -48,9 +48,9 @@ def divergence(event: BestOf, order: float) -> float:
     if not 1 < order < math.inf:
         raise checks.refuse("order", order, "a finite number above 1")
     inner = renyi.divergence(event.event, order)
-    found = _poisson(event, order, inner) if event.shape is None else _negative_binomial(event, order, inner)
+    bound = _poisson(event, order, inner) if event.shape is None else _negative_binomial(event, order, inner)
     sure = pure_epsilon(event)
-    return found if sure is None else min(found, float_above(sure))
+    return bound if sure is None else min(bound, float_above(sure))
 
 
 @lru_cache(maxsize=256)
@@ -70,8 +70,8 @@ def _poisson(event: BestOf, order: float, inner: float) -> float:
     some = math.log(mean) + less * (inner + mean * _delta(event.event, within)) * _UP
     none = -float_below(event.mean)
     top = max(some, none)
-    found = top + math.log(math.exp(some - top) + math.exp(none - top))
-    return max(0.0, found + 1e-12 * (abs(some) + abs(none) + 1)) / less * _UP
+    bound = top + math.log(math.exp(some - top) + math.exp(none - top))
+    return max(0.0, bound + 1e-12 * (abs(some) + abs(none) + 1)) / less * _UP
 
 
 def _delta(event: Event, epsilon: float) -> float:
@@ -107,8 +107,8 @@ def epsilon(event: BestOf, delta: Any) -> float:
     """The epsilon of the best of a random number of tries at `delta`, rounded up."""
     checks.instance(event, BestOf, "event", "a BestOf event")
     sure = pure_epsilon(event)
-    found = renyi.epsilon(event, checks.delta(delta))
-    return found if sure is None else min(found, float_above(sure))
+    upper = renyi.epsilon(event, checks.delta(delta))
+    return upper if sure is None else min(upper, float_above(sure))
 
 
 def fixed(event: Event, tries: int) -> Repeat:
@@ -152,9 +152,9 @@ class Tries:
         start, reached, size = 1, 0.0, 1024
         while True:
             mass = reached + np.cumsum(self.probability(np.arange(start, start + size)))
-            found = int(np.searchsorted(mass, probability * (1 - 1e-12)))
-            if found < size or size > 1 << 24:
-                return start + min(found, size - 1)
+            place = int(np.searchsorted(mass, probability * (1 - 1e-12)))
+            if place < size or size > 1 << 24:
+                return start + min(place, size - 1)
             start, reached, size = start + size, float(mass[-1]), 2 * size
 
 

@@ -68,13 +68,13 @@ class _Binned(CellCounts):
         series, (first, last) = rows[self.column], self.cuts[[0, -1]]
         real = series.values.dtype.kind == "f"
         values = series.values if real else _floats_below(series.values)
-        found = self._found(np.clip(values, first, last))
+        place = self._found(np.clip(values, first, last))
         if self.outside == "clamp":
-            return found, series.valid
+            return place, series.valid
         inside = series.valid & (values >= first) & (values <= last)
         if not real:  # whole numbers between the last edge and the next float
             inside &= series.values <= np.int64(min(max(math.floor(last), -(2**63)), 2**63 - 1))
-        return found, inside
+        return place, inside
 
 
 @record("bins/1")
@@ -87,10 +87,10 @@ class Bins(_Binned):
     def __post_init__(self) -> None:
         super().__post_init__()
         allowed = "at least two numbers, each above the one before (as floats, too)"
-        given: Any = self.edges
-        if isinstance(given, str | bytes) or not isinstance(given, Iterable):
-            raise checks.refuse("edges", given, allowed)
-        edges = tuple(checks.bound(edge, "edges") for edge in given)
+        values: Any = self.edges
+        if isinstance(values, str | bytes) or not isinstance(values, Iterable):
+            raise checks.refuse("edges", values, allowed)
+        edges = tuple(checks.bound(edge, "edges") for edge in values)
         object.__setattr__(self, "edges", edges)
         if not 2 <= len(edges) <= MOST_CELLS or not (np.diff(self.cuts) > 0).all():
             raise checks.refuse("edges", [float(edge) for edge in edges], allowed)
@@ -143,26 +143,26 @@ class EqualBins(_Binned):
         if series.values.dtype.kind == "f" or self.lower.denominator * width.denominator > 1 or not exact_edges:
             return super().places(rows)
         low, high = np.int64(self.lower), np.int64(self.upper)
-        found = np.clip(series.values, low, high)
-        inside = series.valid if self.outside == "clamp" else series.valid & (found == series.values)
-        found -= low
+        place = np.clip(series.values, low, high)
+        inside = series.valid if self.outside == "clamp" else series.valid & (place == series.values)
+        place -= low
         if width > 1:
-            found //= np.int64(width)
-        return np.minimum(found, self.count - 1, out=found), inside
+            place //= np.int64(width)
+        return np.minimum(place, self.count - 1, out=place), inside
 
     def _found(self, values: Floats) -> Integers:
         """A guess by arithmetic, then compared with the edges themselves."""
         low, last = self.cuts[0], self.count - 1
         rate = self.count / (self.cuts[-1] - low)
         ends = np.append(self.cuts[1:-1], np.inf)
-        found = np.empty(values.size, dtype=np.int64)
+        place = np.empty(values.size, dtype=np.int64)
         for start in range(0, values.size, _BLOCK):  # blocks stay in the processor's cache
             block = values[start : start + _BLOCK]
             guess = np.minimum(((block - low) * rate).astype(np.int64), last)
             guess -= block < self.cuts[guess]
             guess += block >= ends[guess]
-            found[start : start + _BLOCK] = guess
-        return found
+            place[start : start + _BLOCK] = guess
+        return place
 
 
 def _floats_below(values: NDArray[Any]) -> Floats:

@@ -52,18 +52,18 @@ class Covariance(PerUnit):
 
     def __post_init__(self) -> None:
         super().__post_init__()
-        given = self.intervals
+        intervals = self.intervals
         allowed = f"2 to {_MOST_COLUMNS} columns, such as {{'age': (0, 120), 'cost': (0, 1000)}}"
-        if not isinstance(given, Mapping) or not 2 <= len(given) <= _MOST_COLUMNS:
-            raise checks.refuse("columns", given, allowed)
-        found: dict[str, tuple[Fraction, Fraction]] = {}
-        for name, ends in given.items():
+        if not isinstance(intervals, Mapping) or not 2 <= len(intervals) <= _MOST_COLUMNS:
+            raise checks.refuse("columns", intervals, allowed)
+        limits: dict[str, tuple[Fraction, Fraction]] = {}
+        for name, ends in intervals.items():
             checks.label(name, "the name of a column")
             if not isinstance(ends, tuple | list) or len(ends) != 2:
                 raise checks.refuse(name, ends, "a lower and an upper bound, such as (0, 120)")
-            found[name] = checks.interval(ends[0], ends[1], f"{name}: lower", f"{name}: upper")
-            wide_enough(*found[name], f"{name}: upper")
-        object.__setattr__(self, "intervals", Named(found))
+            limits[name] = checks.interval(ends[0], ends[1], f"{name}: lower", f"{name}: upper")
+            wide_enough(*limits[name], f"{name}: upper")
+        object.__setattr__(self, "intervals", Named(limits))
         for name in ("correlation", "project"):
             checks.instance(getattr(self, name), bool, name, "True or False")
 
@@ -94,9 +94,9 @@ class Covariance(PerUnit):
 
     @property
     def names(self) -> tuple[str, ...]:
-        each = tuple(self.intervals)
-        two = (f"{each[i]} times {each[j]}" for i, j in self._pairs)
-        return ("count", *(f"sum of {name}" for name in each), *two, *(f"squares of {name}" for name in each))
+        columns = tuple(self.intervals)
+        two = (f"{columns[i]} times {columns[j]}" for i, j in self._pairs)
+        return ("count", *(f"sum of {name}" for name in columns), *two, *(f"squares of {name}" for name in columns))
 
     @property
     def largest(self) -> Fraction:
@@ -109,11 +109,11 @@ class Covariance(PerUnit):
         heavy = weight * y if bits else y
         count, sums, gram = int(weight.sum()), line_sums(heavy), products(heavy, y)
         half = count << (2 * BITS - 1)
-        found = [(count, bits)]
-        found += [(total, bits + BITS) for total in sums]
-        found += [(int(gram[i, j]), bits + 2 * BITS) for i, j in self._pairs]
-        found += [(int(gram[i, i]) - half, bits + 2 * BITS) for i in range(len(sums))]
-        return whole_vector([to_steps(value, fine, exponent) for value, fine in found])
+        parts = [(count, bits)]
+        parts += [(total, bits + BITS) for total in sums]
+        parts += [(int(gram[i, j]), bits + 2 * BITS) for i, j in self._pairs]
+        parts += [(int(gram[i, i]) - half, bits + 2 * BITS) for i in range(len(sums))]
+        return whole_vector([to_steps(value, fine, exponent) for value, fine in parts])
 
     def _moments(self, noisy: Floats, width: float) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
         """Covariances in half-widths, and how far each may be off."""
@@ -162,17 +162,17 @@ class Covariance(PerUnit):
 def _nearest(matrix: NDArray[np.float64]) -> NDArray[np.float64]:
     """The nearest positive semidefinite matrix in the Frobenius norm: negative eigenvalues become 0."""
     values, vectors = np.linalg.eigh(matrix)
-    found = (vectors * np.maximum(values, 0.0)) @ vectors.T
-    return (found + found.T) / 2
+    nearest = (vectors * np.maximum(values, 0.0)) @ vectors.T
+    return (nearest + nearest.T) / 2
 
 
 def _correlations(matrix: NDArray[np.float64]) -> NDArray[np.float64]:
     """0 where a column has no variance left; 1 on the diagonal."""
     deviations = np.sqrt(np.maximum(np.diag(matrix), 0.0))
     scale = np.outer(deviations, deviations)
-    found = np.where(scale > 0, matrix / np.where(scale > 0, scale, 1.0), 0.0)
-    np.fill_diagonal(found, 1.0)
-    return np.clip(found, -1.0, 1.0)
+    correlations = np.where(scale > 0, matrix / np.where(scale > 0, scale, 1.0), 0.0)
+    np.fill_diagonal(correlations, 1.0)
+    return np.clip(correlations, -1.0, 1.0)
 
 
 def _correlation_ends(

@@ -57,7 +57,7 @@ class Cross(CellCounts):
     def places(self, rows: Rows) -> tuple[Integers, NDArray[np.bool_]]:
         cell, valid = np.zeros(len(rows), dtype=np.int64), np.ones(len(rows), dtype=np.bool_)
         for name, categories in self.over.items():
-            code, known = recode(rows, name, categories)
+            code, inside = recode(rows, name, categories)
             cell = cell * len(categories) + code
-            valid &= known
+            valid &= inside
         return cell, valid

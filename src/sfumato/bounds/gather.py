@@ -24,11 +24,11 @@ def whole_vector(values: list[int]) -> Vector:
 
 def recode(rows: Rows, column: str, categories: tuple[Any, ...]) -> tuple[Integers, NDArray[np.bool_]]:
     """Codes among the plan's categories, from codes among the schema's."""
-    series, known = rows[column], rows.table.column(column).categories or (False, True)
-    if known == categories:
+    series, own = rows[column], rows.table.column(column).categories or (False, True)
+    if own == categories:
         return series.values, series.valid
     place = {value: index for index, value in enumerate(categories)}
-    table = np.array([place.get(value, -1) for value in known], dtype=np.int64)
+    table = np.array([place.get(value, -1) for value in own], dtype=np.int64)
     codes = table[series.values]
     return np.maximum(codes, 0), series.valid & (codes >= 0)
 
@@ -42,14 +42,14 @@ def average_rows(values: Integers, all_rows: Rows, valid: NDArray[np.bool_], mos
         return values, np.ones(values.size, dtype=np.int64)
     units, count = all_rows.units[valid], all_rows.unit_count
     rows = np.bincount(units, minlength=count).astype(np.int64)
-    kept = np.minimum(rows, most)
+    counted = np.minimum(rows, most)
     high, low = group_sums(values >> 24, units, count), group_sums(values & 0xFFFFFF, units, count)
     high, low = high + (low >> 24), low & 0xFFFFFF
     some = np.maximum(rows, 1)
     average, rest = high // some, high % some
     fine = (rest << 24) + low
     average, rest = (average << 24) + fine // some, fine % some
-    return average * kept + rest * kept // some, kept
+    return average * counted + rest * counted // some, counted
 
 
 def times_over(values: Integers, times: Integers, over: Integers) -> Integers:

@@ -79,9 +79,9 @@ class Increments(Counting):
         else:
             here = when < self.horizon
             pairs, weight = np.unique(rows.units[here] * np.int64(self.horizon) + when[here], return_counts=True)
-            kept = self._kept(pairs, weight)
+            weights = self._kept(pairs, weight)
             # Whole numbers that add up to less than 2^53: exact in floats.
-            counted = np.bincount(pairs % self.horizon, weights=kept, minlength=self.horizon)
+            counted = np.bincount(pairs % self.horizon, weights=weights, minlength=self.horizon)
         return counted.astype(np.int64) << -exponent
 
     def placed(self, rows: Rows) -> Integers:
@@ -111,15 +111,15 @@ class Increments(Counting):
             return np.clip(self.per_unit - before, 0, weight)
         # From a pair that counts, the next one is the unit's first at least `separation` later.
         following = np.searchsorted(pairs, pairs + self.separation)
-        kept, here = np.zeros(pairs.size, dtype=np.int64), np.flatnonzero(first)
+        weights, here = np.zeros(pairs.size, dtype=np.int64), np.flatnonzero(first)
         for _ in range(self.times):
-            kept[here] = 1
+            weights[here] = 1
             ahead = following[here]
             here, ahead = here[ahead < pairs.size], ahead[ahead < pairs.size]
             here = ahead[owner[ahead] == owner[here]]
             if not here.size:
                 break
-        return kept
+        return weights
 
     def finish(self, noisy: Floats) -> dict[Any, float]:
         return dict(enumerate(noisy.tolist()))
@@ -151,9 +151,9 @@ class Tally:
         if query.separation is not None:
             early = np.array([step - self._last.get(unit, -query.separation) < query.separation for unit in units])
             room = np.where(early, 0, np.minimum(room, 1)) if units else room
-        kept = np.clip(room, 0, weight)
-        for unit, rows_kept in zip(units, kept.tolist(), strict=True):
+        taken = np.clip(room, 0, weight)
+        for unit, rows_kept in zip(units, taken.tolist(), strict=True):
             if rows_kept:
                 self._counted[unit] = self._counted.get(unit, 0) + rows_kept
                 self._last[unit] = step
-        return int(kept.sum())
+        return int(taken.sum())

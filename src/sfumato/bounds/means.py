@@ -64,8 +64,8 @@ class Mean(Numeric):
         middle, half = self._centre(exponent)
         values = grid.quantise(series.values[series.valid], self.lower, self.upper, exponent)
         centred = np.clip(values - middle, -half, half)
-        each, counted = average_rows(centred, rows, series.valid, self.per_unit)
-        return whole_vector([grid.exact_sum(each), grid.exact_sum(counted) * half])
+        averages, counted = average_rows(centred, rows, series.valid, self.per_unit)
+        return whole_vector([grid.exact_sum(averages), grid.exact_sum(counted) * half])
 
     def finish(self, noisy: Floats) -> float:
         total, weighted = map(float, noisy)

@@ -46,8 +46,8 @@ def weights(rows: Rows, valid: NDArray[np.bool_], most: int) -> Weights:
         return np.ones(int(valid.sum()), dtype=np.int64), 0
     owner = rows.units[valid]
     owned = np.bincount(owner, minlength=rows.unit_count).astype(np.int64)
-    each = (np.minimum(owned, most) << _WEIGHT_BITS) // np.maximum(owned, 1)
-    return each[owner], _WEIGHT_BITS
+    row_weights = (np.minimum(owned, most) << _WEIGHT_BITS) // np.maximum(owned, 1)
+    return row_weights[owner], _WEIGHT_BITS
 
 
 def products(left: Integers, right: Integers) -> NDArray[Any]:

@@ -41,11 +41,11 @@ class Ratio(PerUnit):
     def __post_init__(self) -> None:
         super().__post_init__()
         for name in ("numerator", "denominator"):
-            given = getattr(self, name)
-            if not isinstance(given, tuple | list) or len(given) != 3:
-                raise checks.refuse(name, given, "a column and its bounds, such as ('cost', 0, 1000)")
-            column = checks.label(given[0], f"{name}: column")
-            ends = checks.interval(given[1], given[2], f"{name}: lower", f"{name}: upper")
+            limits = getattr(self, name)
+            if not isinstance(limits, tuple | list) or len(limits) != 3:
+                raise checks.refuse(name, limits, "a column and its bounds, such as ('cost', 0, 1000)")
+            column = checks.label(limits[0], f"{name}: column")
+            ends = checks.interval(limits[1], limits[2], f"{name}: lower", f"{name}: upper")
             object.__setattr__(self, name, (column, *ends))
         if self.denominator[1] < 0:
             raise checks.refuse(
@@ -96,8 +96,8 @@ class Ratio(PerUnit):
         for (name, *ends), side in zip((self.numerator, self.denominator), self._sides, strict=True):
             with np.errstate(over="ignore"):
                 shares = rows[name].values[valid].astype(np.float64) / float(_size(*ends))
-            each, _ = average_rows(grid.quantise(shares, *side, exponent), rows, valid, self.per_unit)
-            totals.append(grid.exact_sum(each))
+            averages, _ = average_rows(grid.quantise(shares, *side, exponent), rows, valid, self.per_unit)
+            totals.append(grid.exact_sum(averages))
         return whole_vector(totals)
 
     @property

@@ -37,5 +37,5 @@ class Sum(Numeric):
     def steps(self, rows: Rows, exponent: int) -> Vector:
         series = rows[self.column]
         values = grid.quantise(series.values[series.valid], self.lower, self.upper, exponent)
-        each, _ = average_rows(values, rows, series.valid, self.per_unit)
-        return whole_vector([grid.exact_sum(each)])
+        averages, _ = average_rows(values, rows, series.valid, self.per_unit)
+        return whole_vector([grid.exact_sum(averages)])

@@ -70,8 +70,8 @@ class Variance(Numeric):
         heavy = weight * y if bits else y
         count, (total,) = int(weight.sum()), line_sums(heavy)
         squares = 2 * int(products(heavy, y)[0, 0]) - (count << 2 * BITS)
-        found = ((count, bits), (total, bits + BITS), (squares, bits + 2 * BITS))
-        return whole_vector([to_steps(value, fine, exponent) for value, fine in found])
+        parts = ((count, bits), (total, bits + BITS), (squares, bits + 2 * BITS))
+        return whole_vector([to_steps(value, fine, exponent) for value, fine in parts])
 
     @property
     def _most(self) -> float:

@@ -51,10 +51,10 @@ class VectorMean(PerUnit):
         if len(self.axes) > _MOST_COLUMNS:
             raise checks.refuse("columns", len(self.axes), f"at most {_MOST_COLUMNS} columns")
         object.__setattr__(self, "radius", checks.positive(self.radius, "radius"))
-        given = self.centre if isinstance(self.centre, tuple | list) else (self.centre,)
-        if given and len(given) != len(self.axes):
+        centre = self.centre if isinstance(self.centre, tuple | list) else (self.centre,)
+        if centre and len(centre) != len(self.axes):
             raise checks.refuse("centre", self.centre, "a number for each column")
-        place = tuple(checks.bound(each, "centre") for each in given) or (Fraction(0),) * len(self.axes)
+        place = tuple(checks.bound(each, "centre") for each in centre) or (Fraction(0),) * len(self.axes)
         object.__setattr__(self, "centre", place)
 
     @property
@@ -109,8 +109,8 @@ class VectorMean(PerUnit):
             heavy = line_sums(weight[block] * _into_ball(y[:, block]))
             sums = [total + more for total, more in zip(sums, heavy, strict=True)]
         fine = self._weight.denominator.bit_length() - 1
-        found = [(total, bits + BITS) for total in sums] + [(int(weight.sum()), bits + fine)]
-        return whole_vector([to_steps(value, each, exponent) for value, each in found])
+        parts = [(total, bits + BITS) for total in sums] + [(int(weight.sum()), bits + fine)]
+        return whole_vector([to_steps(value, each, exponent) for value, each in parts])
 
     def _mean(self, noisy: Floats) -> tuple[float, NDArray[np.float64], NDArray[np.float64]]:
         """The number of rows, and the mean in radii before and after it is pulled into the ball."""

@@ -15,11 +15,11 @@ FILES = ("data/patients.parquet", "data/visits.csv", "data/wards.csv", *_TEXTS)
 
 def write_example(folder: Path, *, seed: int = 1) -> None:
     """Write the example into a folder; files of these names are replaced."""
-    made = hospital(seed)
+    tables = hospital(seed)
     (folder / "data").mkdir(parents=True, exist_ok=True)
-    _write_parquet(folder / "data/patients.parquet", made.patients)
-    _write_csv(folder / "data/visits.csv", made.visits)
-    _write_csv(folder / "data/wards.csv", made.wards)
+    _write_parquet(folder / "data/patients.parquet", tables.patients)
+    _write_csv(folder / "data/visits.csv", tables.visits)
+    _write_csv(folder / "data/wards.csv", tables.wards)
     for name in _TEXTS:
         text = (files(__package__) / "project" / name).read_text(encoding="utf-8")
         (folder / name).write_text(text, encoding="utf-8")

@@ -110,6 +110,6 @@ def hospital(seed: int = 1, patients: int = PATIENTS) -> Hospital:
 def _diagnoses(chance: _Chance, age: NDArray[np.int64], sex: NDArray[np.intp]) -> NDArray[np.intp]:
     """The young have asthma and fractures, the old diabetes and hypertension."""
     young, old = chance.places((22, 3, 34, 28, 1, 12, 0), age.size), chance.places((5, 24, 18, 15, 30, 8, 0), age.size)
-    found = np.where(100 * chance.even(age.size) < np.clip(age * 1.6 - 20, 0, 100), old, young)
+    diagnoses = np.where(100 * chance.even(age.size) < np.clip(age * 1.6 - 20, 0, 100), old, young)
     expecting = (sex == 0) & (age >= 18) & (age <= 45) & (chance.even(age.size) < 0.25)
-    return np.where(expecting, DIAGNOSES.index("pregnancy"), found)
+    return np.where(expecting, DIAGNOSES.index("pregnancy"), diagnoses)

@@ -71,9 +71,9 @@ class Aside:
 
     def __post_init__(self) -> None:
         for name in ("progress", "stop"):
-            given = getattr(self, name)
-            if given not in (None, True, False) and not callable(given):
-                raise checks.refuse(name, given, "a function" if name == "stop" else "True, False or a function")
+            value = getattr(self, name)
+            if value not in (None, True, False) and not callable(value):
+                raise checks.refuse(name, value, "a function" if name == "stop" else "True, False or a function")
         if self.every is not None:
             checks.whole(self.every, "every")
         if self.public is not None:
@@ -111,10 +111,10 @@ def measured(
     with in_use(model), torch.no_grad():
         for start in range(0, len(target), 1024):
             part = slice(start, start + 1024)
-            made = model(*[each[part] for each in inputs])
-            total += float(loss(made, target[part]).double().sum())
-            seen += loss(made, target[part]).numel()
-            if target.dtype == torch.int64 and target.dim() == 1 and made.dim() == 2:
-                right += int((made.argmax(1) == target[part]).sum())
+            outputs = model(*[each[part] for each in inputs])
+            total += float(loss(outputs, target[part]).double().sum())
+            seen += loss(outputs, target[part]).numel()
+            if target.dtype == torch.int64 and target.dim() == 1 and outputs.dim() == 2:
+                right += int((outputs.argmax(1) == target[part]).sum())
     counted = target.dtype == torch.int64 and target.dim() == 1
     return total / max(seen, 1), right / max(len(target), 1) if counted else None

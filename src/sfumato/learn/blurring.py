@@ -121,17 +121,17 @@ class Sum:
 
     def add(self, sums: Sequence[torch.Tensor]) -> None:
         start = 0
-        for each in sums:
-            steps = each.detach().to(torch.float64).mul_(self._scale).round_().reshape(-1)
-            self._total[start : start + each.numel()] += steps.numpy()
-            start += each.numel()
+        for part in sums:
+            steps = part.detach().to(torch.float64).mul_(self._scale).round_().reshape(-1)
+            self._total[start : start + part.numel()] += steps.numpy()
+            start += part.numel()
 
     def add_steps(self, sums: Sequence[torch.Tensor]) -> None:
         """The same for sums that are whole numbers of steps already."""
         start = 0
-        for each in sums:
-            self._total[start : start + each.numel()] += each.reshape(-1).numpy()
-            start += each.numel()
+        for part in sums:
+            self._total[start : start + part.numel()] += part.reshape(-1).numpy()
+            start += part.numel()
 
     def released(self, noise: NDArray[Any], divisor: float) -> list[torch.Tensor]:
         """The noisy sum over the divisor, for each parameter."""

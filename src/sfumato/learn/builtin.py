@@ -55,19 +55,19 @@ def seeded(make: Callable[[], object], seed: int) -> nn.Module:
     """A model that a function of the user's own makes, with first weights from a seed, as long as it draws them from
     torch: then it is the same in every process."""
     with apart(checks.whole(seed, "seed", least=0)):
-        made = make()
-    if not isinstance(made, nn.Module):
-        raise PlanError(f"the function gives a {type(made).__name__}, which is no model: return a torch.nn.Module")
-    return made
+        model = make()
+    if not isinstance(model, nn.Module):
+        raise PlanError(f"the function gives a {type(model).__name__}, which is no model: return a torch.nn.Module")
+    return model
 
 
 def _layers(shape: tuple[int, ...], outputs: int, hidden: tuple[int, ...], activation: type[nn.Module]) -> nn.Module:
-    made: list[nn.Module] = [nn.Flatten()] if len(shape) > 1 else []
+    layers: list[nn.Module] = [nn.Flatten()] if len(shape) > 1 else []
     width = prod(shape)
     for size in hidden:
-        made += [nn.Linear(width, size), activation()]
+        layers += [nn.Linear(width, size), activation()]
         width = size
-    return nn.Sequential(*made, nn.Linear(width, outputs))
+    return nn.Sequential(*layers, nn.Linear(width, outputs))
 
 
 def _cnn(shape: tuple[int, ...], outputs: int, channels: tuple[int, ...], activation: type[nn.Module]) -> nn.Module:
@@ -79,14 +79,14 @@ def _cnn(shape: tuple[int, ...], outputs: int, channels: tuple[int, ...], activa
         )
     if not channels:
         raise checks.refuse("hidden", channels, "at least one number of channels, such as [16, 32]")
-    made: list[nn.Module] = []
+    layers: list[nn.Module] = []
     width, (height, breadth) = shape[0], shape[1:]
     for size in channels:
         side = 5 if min(height, breadth) >= _SMALL else 3
         stride = 2 if min(height, breadth) >= 4 else 1
-        made += [nn.Conv2d(width, size, side, stride=stride, padding=side // 2), activation()]
+        layers += [nn.Conv2d(width, size, side, stride=stride, padding=side // 2), activation()]
         width, height, breadth = size, (height - 1) // stride + 1, (breadth - 1) // stride + 1
-    return nn.Sequential(*made, nn.Flatten(), nn.Linear(width * height * breadth, outputs))
+    return nn.Sequential(*layers, nn.Flatten(), nn.Linear(width * height * breadth, outputs))
 
 
 # Losses by name: each gives one number for a record. A model of numbers tells one in a row of its own.

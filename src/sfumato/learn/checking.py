@@ -61,37 +61,37 @@ def explain(findings: Findings) -> str:
 
 def check(engine: Engine, *, clipping: Clipping) -> Findings:
     """Refuse a model that cannot be trained privately; what is only worth knowing comes back."""
-    found = look(engine, clipping=clipping)
-    if found.refused:
-        raise PlanError(_REFUSED + explain(Findings(found.refused)))
-    return found
+    findings = look(engine, clipping=clipping)
+    if findings.refused:
+        raise PlanError(_REFUSED + explain(Findings(findings.refused)))
+    return findings
 
 
 def check_parts(model: torch.nn.Module) -> None:
     """Refuse a model for its parts alone, before it runs."""
-    found = Findings((*modules(model), *parameters(model)))
-    if found.refused:
-        raise PlanError(_REFUSED + explain(Findings(found.refused)))
+    findings = Findings((*modules(model), *parameters(model)))
+    if findings.refused:
+        raise PlanError(_REFUSED + explain(Findings(findings.refused)))
 
 
 def look(engine: Engine, *, clipping: Clipping) -> Findings:
     """All findings, refusals among them. Weights and buffers are as before when this returns."""
-    found = [*modules(engine.model), *parameters(engine.model)]
-    if any(each.refused for each in found):  # what is known to fail is not tried
-        return Findings(tuple(found))
-    held = [(each, each.detach().clone()) for each in (*engine.model.parameters(), *engine.model.buffers())]
+    findings = [*modules(engine.model), *parameters(engine.model)]
+    if any(each.refused for each in findings):  # what is known to fail is not tried
+        return Findings(tuple(findings))
+    before_test = [(each, each.detach().clone()) for each in (*engine.model.parameters(), *engine.model.buffers())]
     try:
         trial = Trial(engine)
         for test in (_rewrites, _repeats, _remembers, _apart, _shares, _elsewhere):
-            found += test(trial, clipping)
-            if any(each.refused for each in found):
+            findings += test(trial, clipping)
+            if any(each.refused for each in findings):
                 break
     except PlanError as problem:
-        found.append(Finding(what=str(problem).rstrip(".").replace("\n", " ")))
+        findings.append(Finding(what=str(problem).rstrip(".").replace("\n", " ")))
     except RuntimeError as problem:
         if "use_reentrant" not in str(problem):
             raise
-        found.append(
+        findings.append(
             Finding(
                 what="it computes activations again by torch.utils.checkpoint in the old way (use_reentrant=True)",
                 why="That hides parameters from the graph",
@@ -100,9 +100,9 @@ def look(engine: Engine, *, clipping: Clipping) -> Findings:
         )
     finally:
         with torch.no_grad():
-            for each, before in held:
-                each.copy_(before)
-    return Findings(tuple(found))
+            for tensor, before in before_test:
+                tensor.copy_(before)
+    return Findings(tuple(findings))
 
 
 def _rewrites(trial: Trial, clipping: Clipping) -> Iterator[Finding]:
@@ -118,8 +118,8 @@ def _rewrites(trial: Trial, clipping: Clipping) -> Iterator[Finding]:
 
 def _repeats(trial: Trial, clipping: Clipping) -> Iterator[Finding]:
     """Two runs on the same records with the same seed."""
-    before = probing.kept(trial.model, trial.losses())
-    after = probing.kept(trial.model, trial.losses())
+    before = probing.state_of(trial.model, trial.losses())
+    after = probing.state_of(trial.model, trial.losses())
     if probing.differences(before, after) == [probing.LOSSES]:
         yield Finding(
             what="two runs on the same records give different losses",
@@ -131,11 +131,11 @@ def _repeats(trial: Trial, clipping: Clipping) -> Iterator[Finding]:
 def _remembers(trial: Trial, clipping: Clipping) -> Iterator[Finding]:
     """Something that the model keeps, and that a run on other records changes."""
     trial.losses()  # what is made once, in the first run, may stay
-    before = probing.kept(trial.model)
+    before = probing.state_of(trial.model)
     for inputs, ordinary in trial.changed_inputs(0):
         if ordinary:
             trial.losses(inputs=inputs)
-    found = probing.differences(before, probing.kept(trial.model))
+    changed = probing.differences(before, probing.state_of(trial.model))
     with shaken(trial.engine.parameters):  # other weights show what follows them, as training will
         trial.losses()
     buffers = {
@@ -143,8 +143,8 @@ def _remembers(trial: Trial, clipping: Clipping) -> Iterator[Finding]:
         for path, module in trial.model.named_modules()
         for name in dict(module.named_buffers(recurse=False))
     }
-    moved = probing.differences(before, probing.kept(trial.model))
-    for path, name in (*found, *(each for each in moved if each in buffers and each not in found)):
+    moved = probing.differences(before, probing.state_of(trial.model))
+    for path, name in (*changed, *(each for each in moved if each in buffers and each not in changed)):
         if ".parametrizations." in f".{path}" and name in ("_u", "_v"):
             yield Finding(
                 what="spectral_norm changes its vectors in every run",

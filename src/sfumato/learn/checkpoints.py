@@ -38,22 +38,22 @@ def load(path: Path, *, plan: str, receipt: str) -> dict[str, Any] | None:
     """What was saved last; None where there is nothing yet. Refuses the checkpoint of another training."""
     if not path.exists():
         return None
-    found = _read(path)
-    if (found["plan"], found["receipt"]) != (plan, receipt):
+    stored = _read(path)
+    if (stored["plan"], stored["receipt"]) != (plan, receipt):
         raise _another(path)
-    state: dict[str, Any] = found["state"]
+    state: dict[str, Any] = stored["state"]
     return state
 
 
 def _read(path: Path) -> dict[str, Any]:
     try:
-        found: dict[str, Any] = torch.load(path, weights_only=True)
-        kind = found["is"]
+        stored: dict[str, Any] = torch.load(path, weights_only=True)
+        kind = stored["is"]
     except Exception:
         raise PlanError(f"checkpoint {path.name!r} cannot be read: remove it, or give another path") from None
     if kind != _KIND:
         raise PlanError(f"checkpoint {path.name!r} is of a kind that this version does not know")
-    return found
+    return stored
 
 
 def _another(path: Path) -> PlanError:

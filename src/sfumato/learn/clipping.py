@@ -103,13 +103,13 @@ class PerGroup(Clipping):
         object.__setattr__(self, "weights", checked)
 
     def groups(self, names: Sequence[str]) -> tuple[int, ...]:
-        found = []
+        places = []
         for name in names:
             place = next((place for place, each in enumerate(self.weights) if fnmatchcase(name, each)), None)
             if place is None:
                 raise PlanError(f"no pattern of the clipping groups fits the parameter {name!r}: add '*' for the rest")
-            found.append(place)
-        return tuple(found)
+            places.append(place)
+        return tuple(places)
 
     def shares(self, count: int) -> tuple[float, ...]:
         total = sum(each**2 for each in self.weights.values())
@@ -166,16 +166,16 @@ def coefficients(
 
     A record whose gradient is not finite has norm infinity or nan, and weight 0.
     """
-    kept = [(each, group) for each, group in zip(sizes, groups, strict=True) if each is not None]
+    measured = [(each, group) for each, group in zip(sizes, groups, strict=True) if each is not None]
     shares = clipping.shares(max(groups) + 1)
     count = len(shares)  # maybe more: a group without a parameter
-    table = torch.stack([each.squares for each, _ in kept] + [each.doubts for each, _ in kept])
+    table = torch.stack([each.squares for each, _ in measured] + [each.doubts for each, _ in measured])
     records = table.shape[1]
     table = table.view(2, -1, records)
     if count == 1:
         sums = table.sum(1, keepdim=True).numpy()
     else:
-        place = torch.tensor([group for _, group in kept])
+        place = torch.tensor([group for _, group in measured])
         sums = torch.zeros(2, count, records, dtype=torch.float64).index_add_(1, place, table).numpy()
     roots = np.sqrt(sums)  # in numpy from here on: there is little of it, and its calls are short
     down = 1 - 16 * roundoff(torch.float32)  # more than all roundings of what follows
@@ -184,8 +184,8 @@ def coefficients(
     with np.errstate(divide="ignore", invalid="ignore", over="ignore"):
         for group, share in enumerate(shares):
             most = norm * share * down
-            each = clipping.factor(torch.from_numpy(roots[0, group]), most).numpy()
-            each = np.minimum(each, room * most / roots[1, group])
+            factors = clipping.factor(torch.from_numpy(roots[0, group]), most).numpy()
+            factors = np.minimum(factors, room * most / roots[1, group])
             # 0 where something is not finite, as where it is too large for float32, which public numbers can make it
-            weights.append(torch.from_numpy((np.where(each < 2.0**100, each, 0.0) * down).astype(np.float32)))
+            weights.append(torch.from_numpy((np.where(factors < 2.0**100, factors, 0.0) * down).astype(np.float32)))
     return weights, torch.from_numpy(roots[0, 0] if count == 1 else np.sqrt(sums[0].sum(0)))

@@ -71,10 +71,10 @@ class Encoded:
         if self.target is not None:
             targets = _filled(self.target.tensor(self.rows, filled), self.target.placeholder(self.rows.table), free)
             weights = weights & _over(self.target.readable(self.rows, filled), free)
-        for each in named(self.features).values():
-            weights = weights & _over(each.readable(self.rows, filled), free)
-        given = inputs if isinstance(self.features, Mapping) else inputs[""]
-        return Batch(given, targets, shared(weights.astype(np.float32)))
+        for feature in named(self.features).values():
+            weights = weights & _over(feature.readable(self.rows, filled), free)
+        features = inputs if isinstance(self.features, Mapping) else inputs[""]
+        return Batch(features, targets, shared(weights.astype(np.float32)))
 
     def whole(self) -> Batch:
         """All records, in their order."""
@@ -100,9 +100,9 @@ def named(features: Features | Mapping[str, Features]) -> Mapping[str, Features]
         return {"": features}
     if not isinstance(features, Mapping) or not features:
         raise checks.refuse("features", features, "Features, or Features by the names of a model's arguments")
-    for name, each in features.items():
+    for name, feature in features.items():
         checks.label(name, "the name of an argument")
-        checks.instance(each, Features, name, "Features, such as Features(('age', 'ward'))")
+        checks.instance(feature, Features, name, "Features, such as Features(('age', 'ward'))")
     return features
 
 
@@ -131,9 +131,9 @@ def encode(
 def columns_read(table: Table, features: Features | Mapping[str, Features], target: Target | None) -> dict[str, Column]:
     """The columns that a plan of training needs, by name. Refuses a table that features and target do not fit."""
     names: list[str] = []
-    for each in named(features).values():
-        each.check(table)
-        names += each.columns
+    for feature in named(features).values():
+        feature.check(table)
+        names += feature.columns
     if target is not None:
         checks.instance(target, Target, "target", "a Target, such as Target('label')")
         target.check(table)

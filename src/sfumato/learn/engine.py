@@ -80,13 +80,13 @@ class Engine:
     def losses(self, inputs: Tensors, target: torch.Tensor) -> torch.Tensor:
         """One loss for each row."""
         with self._precision():
-            made = self._loss(self.model(*inputs), target)
-        if not isinstance(made, torch.Tensor) or made.dim() == 0 or len(made) != len(target):
+            per_row = self._loss(self.model(*inputs), target)
+        if not isinstance(per_row, torch.Tensor) or per_row.dim() == 0 or len(per_row) != len(target):
             raise PlanError(
                 "the loss must give one number for each record: use reduction='none' (a mean over the batch would mix "
                 "records)"
             )
-        return made.flatten(1).mean(1) if made.dim() > 1 else made
+        return per_row.flatten(1).mean(1) if per_row.dim() > 1 else per_row
 
     def followed(self, inputs: Tensors, target: torch.Tensor) -> torch.Tensor:
         """The same, whose every number is known to be its own record's; what was done is in the watch's trace."""
@@ -119,8 +119,10 @@ class Engine:
         if len(target) == self._each:  # one record alone makes another graph: some steps do nothing to it
             made_up, label = self.tiled(1)
             inputs = tuple(torch.cat(pair) for pair in zip(inputs, made_up, strict=True))
-            each = torch.ones(len(target)) if weights is None else weights
-            done = self.backward(inputs, torch.cat([target, label]), torch.cat([each, torch.zeros_like(each)]))
+            row_weights = torch.ones(len(target)) if weights is None else weights
+            done = self.backward(
+                inputs, torch.cat([target, label]), torch.cat([row_weights, torch.zeros_like(row_weights)])
+            )
             return done.without_last()
         if len(target):
             surveyed = self.survey(len(target) // self._each)  # first: it needs a forward pass of its own
@@ -153,20 +155,20 @@ class Engine:
         groups = clipping.groups(self.names)
         most = float(clipping.norm) if norm is None else norm
         with torch.no_grad():
-            each, norms = coefficients(clipping, most, done.sizes(), groups, eta)
+            factors, norms = coefficients(clipping, most, done.sizes(), groups, eta)
             if weights is not None:
-                each = [one * weights for one in each]
-            totals = done.totals([each[group] for group in groups])
+                factors = [one * weights for one in factors]
+            totals = done.totals([factors[group] for group in groups])
             return [
                 torch.zeros_like(parameter) if total is None else total
                 for parameter, total in zip(self.parameters, totals, strict=True)
             ], norms
 
     def _pass(self, losses: torch.Tensor, weights: torch.Tensor | None, calls: Any, known: Survey) -> Pass:
-        found = graph.nodes(losses)
-        if graph.names(found) != known.names:
+        nodes = graph.nodes(losses)
+        if graph.names(nodes) != known.names:
             raise PlanError(_OTHER_STEPS)
-        made = Pass([], known.records)
+        done = Pass([], known.records)
         uses: list[list[Rule]] = [[] for _ in self.parameters]
         later: list[tuple[int, torch.Tensor]] = []  # what needs the graph whole
 
@@ -176,20 +178,20 @@ class Engine:
             if place in known.unclear or gradients[0].shape != known.shapes[place]:
                 raise PlanError(
                     _OTHER_SHAPE if place not in known.unclear
-                    else f"made-up records give no gradient at {graph.spoken(found[place].name())}, so how records lie "
+                    else f"made-up records give no gradient at {graph.spoken(nodes[place].name())}, so how records lie "
                     "there cannot be measured: give examples that do, or put the batch first there"
                 )  # fmt: skip
-            for leaf, each in self._found(found[place], place, gradients[0], known):
-                if each is None:
+            for leaf, leaf_rule in self._found(nodes[place], place, gradients[0], known):
+                if leaf_rule is None:
                     later.append((place, gradients[0]))
                     return
-                uses[leaf].append(each)
+                uses[leaf].append(leaf_rule)
 
         # A use is worked on as soon as its gradient is there, and then let go. Autograd runs a node only on the way to
         # what it is asked for: so it is asked for the last uses, and tells of the others as it passes.
-        calls_too = {place for place in known.uses if recurrent.is_call(found[place])}
+        calls_too = {place for place in known.uses if recurrent.is_call(nodes[place])}
         hooks = [
-            found[place].register_prehook(partial(arrived, place))
+            nodes[place].register_prehook(partial(arrived, place))
             for place in known.uses
             if place not in known.last and place not in calls_too
         ]
@@ -198,7 +200,7 @@ class Engine:
         try:
             got = torch.autograd.grad(
                 losses,
-                [*(GradientEdge(found[place], 0) for place in last), *calls.handles],
+                [*(GradientEdge(nodes[place], 0) for place in last), *calls.handles],
                 seed,
                 retain_graph=known.whole,
                 allow_unused=True,
@@ -210,34 +212,34 @@ class Engine:
             for place, g in zip(last, got, strict=False):
                 arrived(place, (g,))
             for place in calls_too:
-                if not found[place].uses.ran:
+                if not nodes[place].uses.ran:
                     continue  # the losses do not depend on it
                 for operand in known.uses[place]:
-                    special = recurrent.rule(found[place], operand.slot, known.layouts[place], known.records)
+                    special = recurrent.rule(nodes[place], operand.slot, known.layouts[place], known.records)
                     if operand.path == "made":
-                        made.general = True
-                        for leaf, each in self._behind(found[place], operand, special.each()):
-                            uses[leaf].append(each)
+                        done.general = True
+                        for leaf, leaf_rule in self._behind(nodes[place], operand, special.by_record()):
+                            uses[leaf].append(leaf_rule)
                     else:
-                        uses[operand.leaves[0]].append(self._as_leaf(special, found[place], operand))
+                        uses[operand.leaves[0]].append(self._as_leaf(special, nodes[place], operand))
             for place, g in later:
-                made.general = True
-                for leaf, each in self._sent(found[place], place, g, known):
-                    uses[leaf].append(each)
-            made.rules = [both(each) if each else None for each in uses]
-        return made
+                done.general = True
+                for leaf, leaf_rule in self._sent(nodes[place], place, g, known):
+                    uses[leaf].append(leaf_rule)
+            done.rules = [both(each) if each else None for each in uses]
+        return done
 
     def _found(self, node: Any, place: int, g: torch.Tensor, known: Survey) -> list[tuple[int, Rule | None]]:
         """The gradients of the parameters that one node uses; None where the graph is needed for them."""
-        kept = keep(node)
-        found: list[tuple[int, Rule | None]] = []
+        saved = keep(node)
+        rules: list[tuple[int, Rule | None]] = []
         for operand in known.uses[place]:
-            use = self._use(node, operand, kept, g, known)
+            use = self._use(node, operand, saved, g, known)
             special = None if operand.path == "made" else rule(use)
             if special is None:
                 return [(operand.leaves[0], None)]
-            found.append((operand.leaves[0], self._as_leaf(special, node, operand)))
-        return found
+            rules.append((operand.leaves[0], self._as_leaf(special, node, operand)))
+        return rules
 
     def _use(self, node: Any, operand: graph.Operand, kept: Any, g: torch.Tensor, known: Survey) -> Use:
         layout, saved = known.layouts[operand.node], known.saved[operand.node]
@@ -249,25 +251,25 @@ class Engine:
         if operand.path == "rows":
             return Block({(operand.start, operand.start + operand.shape[0]): found}, shape)
         if operand.path == "viewed":
-            return Known(found.each().reshape(-1, *shape))
+            return Known(found.by_record().reshape(-1, *shape))
         if operand.path == "looked":
             child = graph.past_casts(node.next_functions[operand.slot])[0]
-            each = found.each()
-            ids = child._saved_indices.reshape(1, -1).expand(len(each), -1)
-            return looked(ids, child._saved_padding_idx, each.reshape(*ids.shape, -1), shape[0])
+            gradients = found.by_record()
+            ids = child._saved_indices.reshape(1, -1).expand(len(gradients), -1)
+            return looked(ids, child._saved_padding_idx, gradients.reshape(*ids.shape, -1), shape[0])
         return found
 
     def _sent(self, node: Any, place: int, g: torch.Tensor, known: Survey) -> Iterator[tuple[int, Rule]]:
         """The same for any operation, by the graph."""
-        kept = keep(node)
+        saved = keep(node)
         for operand in known.uses[place]:
-            use = self._use(node, operand, kept, g, known)
+            use = self._use(node, operand, saved, g, known)
             special = rule(use)
             if operand.path != "made":
-                found = Known(anything(use)) if special is None else special
-                yield operand.leaves[0], self._as_leaf(found, node, operand)
+                own_rule = Known(anything(use)) if special is None else special
+                yield operand.leaves[0], self._as_leaf(own_rule, node, operand)
                 continue
-            yield from self._behind(node, operand, anything(use) if special is None else special.each())
+            yield from self._behind(node, operand, anything(use) if special is None else special.by_record())
 
     def _behind(self, node: Any, operand: graph.Operand, each: torch.Tensor) -> Iterator[tuple[int, Rule]]:
         """From the gradients of something made of parameters to theirs."""

@@ -49,9 +49,9 @@ class Features:
     scale: tuple[Any, Any] | None = field(default=None, metadata=COARSE)
 
     def __post_init__(self) -> None:
-        given: Any = self.columns
-        given = [given] if isinstance(given, str) else given
-        names = checks.texts(tuple(given) if isinstance(given, list) else given, "columns")
+        columns: Any = self.columns
+        columns = [columns] if isinstance(columns, str) else columns
+        names = checks.texts(tuple(columns) if isinstance(columns, list) else columns, "columns")
         if not names or len(set(names)) < len(names):
             raise checks.refuse("columns", self.columns, "at least one column, each once")
         object.__setattr__(self, "columns", names)

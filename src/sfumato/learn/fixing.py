@@ -90,20 +90,20 @@ def mixes(module: nn.Module) -> bool:
 def _fixed(model: nn.Module, public_statistics: bool) -> tuple[nn.Module, tuple[Change, ...]]:
     checks.instance(model, nn.Module, "model", "a torch.nn.Module")
     checks.flag(public_statistics, "public_statistics")
-    for name, each in (*model.named_parameters(), *model.named_buffers()):
-        if nn.parameter.is_lazy(each):
+    for name, tensor in (*model.named_parameters(), *model.named_buffers()):
+        if nn.parameter.is_lazy(tensor):
             raise PlanError(f"{name} has no shape yet: run the model once on a made-up record, then fix it")
     try:
-        made = copy.deepcopy(model)
+        copied = copy.deepcopy(model)
     except Exception as problem:
         raise PlanError(
             f"the model cannot be copied ({type(problem).__name__}): some part keeps what cannot be copied, such as a "
             "tensor with a history or an open file. Detach or remove it, or replace BatchNorm by GroupNorm by hand"
         ) from None
-    found = [(path, module) for path, module in made.named_modules(remove_duplicate=False) if mixes(module)]
+    mixing = [(path, module) for path, module in copied.named_modules(remove_duplicate=False) if mixes(module)]
     swapped: dict[int, nn.Module] = {}  # one module in two places stays one module
     changes = []
-    for path, module in found:
+    for path, module in mixing:
         if id(module) not in swapped:
             swapped[id(module)] = _apart(module, path, public_statistics)
         new = swapped[id(module)]
@@ -111,8 +111,8 @@ def _fixed(model: nn.Module, public_statistics: bool) -> tuple[nn.Module, tuple[
         if not path:
             return new, tuple(changes)
         home, _, name = path.rpartition(".")
-        made.get_submodule(home)._modules[name] = new
-    return made, tuple(changes)
+        copied.get_submodule(home)._modules[name] = new
+    return copied, tuple(changes)
 
 
 def _apart(norm: Any, path: str, public_statistics: bool) -> nn.Module:

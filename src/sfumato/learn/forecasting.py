@@ -105,12 +105,14 @@ def _blur(plan: SGD, noise: Noise) -> None:
 
 def _update(plan: SGD, engine: Engine) -> tuple[float, int]:
     """The optimiser's seconds, and the bytes that it keeps. The model is a copy, which is thrown away."""
-    for each in engine.parameters:
-        each.grad = torch.zeros_like(each)
-    optimiser = plan.optimiser.made([each for each in engine.model.parameters() if each.requires_grad])
+    for parameter in engine.parameters:
+        parameter.grad = torch.zeros_like(parameter)
+    optimiser = plan.optimiser.build([each for each in engine.model.parameters() if each.requires_grad])
     seconds = _timed(lambda: optimiser.step(), warm=True)
-    held = [value for state in optimiser.state.values() for value in state.values() if isinstance(value, torch.Tensor)]
-    return seconds, sum(each.numel() * each.element_size() for each in held)
+    state_tensors = [
+        value for state in optimiser.state.values() for value in state.values() if isinstance(value, torch.Tensor)
+    ]
+    return seconds, sum(each.numel() * each.element_size() for each in state_tensors)
 
 
 def _bytes(plan: SGD, engine: Engine, state: int) -> int:

@@ -93,16 +93,16 @@ def sgd(
     allowed = checks.delta(delta)
     drawn, share = _rate(data.unit, table, rate, batch_size, population, sampling)
     times = _times(steps, epochs, share)
-    known, named = Model(model), Loss(loss)
+    live_model, named = Model(model), Loss(loss)
     check_parts(model)
     tells.check(table)
     examples = made_up(reads, tells, table)
     engine = partial(Engine, loss=named.call, examples=examples, each=per_unit, cast=_cast(cast))
     try:
-        sized = micro_batch(engine(known.fresh()), math.ceil(drawn.expected), micro)
+        sized = micro_batch(engine(live_model.fresh()), math.ceil(drawn.expected), micro)
     except PlanError:
         with apart():
-            check(engine(known.fresh()), clipping=rule)  # which says where, and what to do
+            check(engine(live_model.fresh()), clipping=rule)  # which says where, and what to do
         raise
     if isinstance(drawn, Poisson):
         drawn = Poisson.of(share, drawn.population, allowed / (_LATE * times))
@@ -124,7 +124,7 @@ def sgd(
     if data.unit.column is not None:
         columns[data.unit.column] = table.column(data.unit.column)
     plan = SGD(
-        protects=data.unit, model=known, loss=named, inputs=reads, target=tells, reads=columns, sampling=seats,
+        protects=data.unit, model=live_model, loss=named, inputs=reads, target=tells, reads=columns, sampling=seats,
         times=times, clip=rule, multiplier=multiplier, delta=allowed,
         optimiser=optimiser or Optimiser("SGD", {"lr": 0.1}), schedule=schedule, per_unit=per_unit, micro=at_once,
         eta=sized.eta, count=counted, noise=noise, strict=strict, average=average, cast=cast,
@@ -141,8 +141,8 @@ def described(data: Described, inputs: Any) -> tuple[Table, tuple[Features, ...]
         raise checks.refuse("data", type(data).__name__, "the Private that the plan will run on")
     reads = tuple(_features(each) for each in (inputs if _several(inputs) else (inputs,)))
     table = schema.table()
-    for each in reads:
-        each.check(table)
+    for feature in reads:
+        feature.check(table)
     return table, reads
 
 

@@ -48,15 +48,15 @@ def nodes(losses: torch.Tensor) -> list[Any]:
     root = losses.grad_fn
     if root is None:
         raise PlanError("the losses depend on no trainable parameter: nothing would be learnt")
-    found, seen, waiting = [], {root}, [root]
+    ordered, seen, waiting = [], {root}, [root]
     while waiting:
         node = waiting.pop()
-        found.append(node)
+        ordered.append(node)
         for child, _ in node.next_functions:
             if child is not None and child not in seen:
                 seen.add(child)
                 waiting.append(child)
-    return found
+    return ordered
 
 
 def names(found: Sequence[Any]) -> tuple[str, ...]:
@@ -70,15 +70,15 @@ def shapes(node: Any) -> tuple[tuple[int, ...], ...]:
 
 def saved(node: Any) -> dict[str, torch.Tensor]:
     """All float tensors that a node kept for its backward pass."""
-    found: dict[str, torch.Tensor] = {}
+    tensors: dict[str, torch.Tensor] = {}
     for name in dir(node):
         if name.startswith("_saved_") or name == "saved_tensors":
             value = getattr(node, name)
             several = value if isinstance(value, tuple | list) else (value,)
-            for number, each in enumerate(several):
-                if isinstance(each, torch.Tensor) and (each.is_floating_point() or each.is_complex()):
-                    found[f"{name} {number}"] = each
-    return found
+            for number, tensor in enumerate(several):
+                if isinstance(tensor, torch.Tensor) and (tensor.is_floating_point() or tensor.is_complex()):
+                    tensors[f"{name} {number}"] = tensor
+    return tensors
 
 
 def ends(found: Sequence[Any], places: Iterable[int]) -> frozenset[int]:
@@ -162,22 +162,22 @@ def _step(node: Any, number: int) -> tuple[str, int]:
 
 
 def _leaves(node: Any, numbers: dict[int, int]) -> tuple[int, ...]:
-    found, seen, waiting = set(), {node}, [node]
+    leaves, seen, waiting = set(), {node}, [node]
     while waiting:
-        each = waiting.pop()
-        if each.name() == LEAF:
-            if id(each.variable) not in numbers:
+        current = waiting.pop()
+        if current.name() == LEAF:
+            if id(current.variable) not in numbers:
                 raise PlanError(
-                    getattr(each.variable, "hint", None)
+                    getattr(current.variable, "hint", None)
                     or "the losses depend on a tensor that requires gradients and is no parameter of the model: make "
                     "it a parameter, or detach it"
                 )
-            found.add(numbers[id(each.variable)])
-        for child, _ in each.next_functions:
+            leaves.add(numbers[id(current.variable)])
+        for child, _ in current.next_functions:
             if child is not None and child not in seen:
                 seen.add(child)
                 waiting.append(child)
-    return tuple(sorted(found))
+    return tuple(sorted(leaves))
 
 
 def spoken(name: str) -> str:

@@ -109,31 +109,32 @@ def _table(path: str, module: nn.Embedding | nn.EmbeddingBag, kind: str) -> Iter
 
 def parameters(model: nn.Module) -> Iterator[Finding]:
     """Trainable ones, by type."""
-    for name, each in model.named_parameters():
-        if nn.parameter.is_lazy(each) or not each.requires_grad:
+    for name, parameter in model.named_parameters():
+        if nn.parameter.is_lazy(parameter) or not parameter.requires_grad:
             continue
-        if each.is_complex():
+        if parameter.is_complex():
             yield Finding(
-                what=f"a parameter of type {each.dtype}",
+                what=f"a parameter of type {parameter.dtype}",
                 where=name,
                 why="Clipping is for real numbers",
                 fix="Hold real and imaginary part as two real parameters",
             )
-        elif each.dtype not in _FLOATS:
+        elif parameter.dtype not in _FLOATS:
             yield Finding(
-                what=f"a parameter of type {each.dtype}",
+                what=f"a parameter of type {parameter.dtype}",
                 where=name,
                 why="Gradients overflow in it, and its float errors are too large to be bounded",
                 fix="Use model.float(), and cast='bfloat16' for mixed precision",
             )
-        elif each.device.type != "cpu" or type(each) is not nn.Parameter:
+        elif parameter.device.type != "cpu" or type(parameter) is not nn.Parameter:
             yield Finding(
-                what=f"a parameter that is no ordinary one on the CPU ({type(each).__name__}, {each.device.type})",
+                what="a parameter that is no ordinary one on the CPU ("
+                f"{type(parameter).__name__}, {parameter.device.type})",
                 where=name,
                 why="The engine computes on the CPU",
                 fix="Call model.cpu() first",
             )
-        if each._backward_hooks or getattr(each, "_post_accumulate_grad_hooks", None):
+        if parameter._backward_hooks or getattr(parameter, "_post_accumulate_grad_hooks", None):
             yield Finding(
                 what="a hook on this parameter's gradient",
                 where=name,

@@ -60,8 +60,8 @@ def model_fingerprint(model: torch.nn.Module) -> str:
         digest.update(f"{_settings(module)}|{_forward(kind)}\n".encode())
     first: dict[int, str] = {}  # what is used under two names is one
     for name, tensor in (*model.named_parameters(remove_duplicate=False), *model.named_buffers(remove_duplicate=False)):
-        known = first.setdefault(id(tensor), name)
-        digest.update(f"{name}|{known}|{tuple(tensor.shape)}|{tensor.dtype}|{tensor.requires_grad}\n".encode())
+        earlier = first.setdefault(id(tensor), name)
+        digest.update(f"{name}|{earlier}|{tuple(tensor.shape)}|{tensor.dtype}|{tensor.requires_grad}\n".encode())
         digest.update(tensor.detach().contiguous().view(-1).view(torch.uint8).numpy().data if tensor.numel() else b"")
     return digest.hexdigest()
 
@@ -140,14 +140,14 @@ class Optimiser:
         object.__setattr__(self, "settings", dict(self.settings))
         canonical(self.settings)
         try:
-            self.made([torch.nn.Parameter(torch.zeros(1, 1))])
+            self.build([torch.nn.Parameter(torch.zeros(1, 1))])
         except (TypeError, ValueError) as problem:
             raise ArgumentError(f"settings are not allowed: torch.optim.{self.name} says: {problem}") from None
 
-    def made(self, parameters: Iterable[torch.nn.Parameter]) -> torch.optim.Optimizer:
+    def build(self, parameters: Iterable[torch.nn.Parameter]) -> torch.optim.Optimizer:
         kind: Any = getattr(torch.optim, self.name)
-        made: torch.optim.Optimizer = kind(parameters, **self.settings)
-        return made
+        optimiser: torch.optim.Optimizer = kind(parameters, **self.settings)
+        return optimiser
 
 
 def optimiser(name: str, **settings: Any) -> Optimiser:

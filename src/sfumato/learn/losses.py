@@ -27,12 +27,12 @@ class PerRecord:
     adds: bool = False
 
     def __call__(self, output: Any, target: torch.Tensor) -> torch.Tensor:
-        made = self.loss(output, target)
-        if made.dim() == 0 or len(made) != len(target):
-            raise wrong_length(made, target)
-        if made.dim() == 1:
-            return made
-        return made.flatten(1).sum(1) if self.adds else made.flatten(1).mean(1)
+        losses = self.loss(output, target)
+        if losses.dim() == 0 or len(losses) != len(target):
+            raise wrong_length(losses, target)
+        if losses.dim() == 1:
+            return losses
+        return losses.flatten(1).sum(1) if self.adds else losses.flatten(1).mean(1)
 
 
 def per_record(loss: Any) -> Callable[[Any, torch.Tensor], torch.Tensor]:
@@ -45,12 +45,12 @@ def per_record(loss: Any) -> Callable[[Any, torch.Tensor], torch.Tensor]:
     if isinstance(loss, PerRecord):
         return loss
     if isinstance(loss, torch.nn.Module):
-        given = getattr(loss, "reduction", None)
-        if not isinstance(given, str):
+        reduction = getattr(loss, "reduction", None)
+        if not isinstance(reduction, str):
             return loss
         apart: Any = copy.copy(loss)  # the caller's own keeps its reduction
         apart.reduction = "none"
-        return PerRecord(apart, given in _SUMS)
+        return PerRecord(apart, reduction in _SUMS)
     try:
         wanted = inspect.signature(loss).parameters.get("reduction")
     except (TypeError, ValueError):  # a function that says nothing of its arguments

@@ -60,11 +60,11 @@ class Judgements(CellCounts):
         return 2
 
     def places(self, rows: Rows) -> tuple[Integers, NDArray[np.bool_]]:
-        inputs, told = tuple(each.tensor(rows) for each in self.inputs), self.target.tensor(rows)
+        inputs, labels = tuple(each.tensor(rows) for each in self.inputs), self.target.tensor(rows)
         valid = self.target.readable(rows)
-        for each in self.inputs:
-            valid = valid & each.readable(rows)
-        right = judged(self.model.loaded_as_is(), inputs, told, Watch())
+        for feature in self.inputs:
+            valid = valid & feature.readable(rows)
+        right = judged(self.model.loaded_as_is(), inputs, labels, Watch())
         return np.where(right, 0, 1).astype(np.int64), valid
 
     def finish(self, noisy: Floats) -> Any:
@@ -113,8 +113,8 @@ def judged(
 def _seats(inputs: tuple[torch.Tensor, ...]) -> NDArray[np.int64]:
     """A seat for each record, from its own numbers: whole-number arithmetic that wraps, the same in any order."""
     total = np.zeros(len(inputs[0]), dtype=np.uint64)
-    for each in inputs:
-        flat = each.reshape(len(each), -1)
+    for tensor in inputs:
+        flat = tensor.reshape(len(tensor), -1)
         bits = (
             flat.contiguous().view(torch.int32 if flat.dtype.itemsize == 4 else torch.int64).numpy().astype(np.uint64)
         )
@@ -155,19 +155,19 @@ def by_group(
 ) -> dict[Any, tuple[float, float, int]]:
     """Accuracy on public data, for each group: (accuracy, half-width at 95 %, records). Noise and clipping cost small
     groups most: look at it before a model is used. The data must be public; on private data it is a release."""
-    given = inputs if isinstance(inputs, tuple) else (inputs,)
+    several = inputs if isinstance(inputs, tuple) else (inputs,)
     names = np.asarray(groups)
     if len(names) != len(target):
         raise ArgumentError("groups are not allowed: give one name for each record of the target.")
     with in_use(model):
-        right = judged(model, given, target)
-    found = {}
+        right = judged(model, several, target)
+    by_name = {}
     for name in np.unique(names):
         mine = right[names == name]
         share = float(mine.mean())
-        found[name.item()] = (
+        by_name[name.item()] = (
             share,
             1.96 * float(np.sqrt(max(share * (1 - share), 0.25 / len(mine)) / len(mine))),
             len(mine),
         )
-    return found
+    return by_name

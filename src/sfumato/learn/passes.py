@@ -25,24 +25,26 @@ class Pass:
     def sizes(self) -> list[Sizes | None]:
         """Of every record, for every parameter. A record whose gradient is not finite is made 0 first, in its own rows:
         it would spoil the sum even with weight 0."""
-        found = self._sizes()
-        squares = torch.stack([each.squares for each in found if each is not None])  # doubts are finite if these are
+        measured = self._sizes()
+        squares = torch.stack([each.squares for each in measured if each is not None])  # doubts are finite if these are
         if not math.isfinite(float(squares.sum())):
             bad = ~squares.sum(0).isfinite()
             for rule_ in self.rules:
                 if rule_ is not None:
                     rule_.drop(self._padded(bad))
             # The others' sizes stay as they are, bit for bit: measured anew, they might be added up in another order.
-            return [None if each is None else Sizes(*(part.masked_fill(bad, 0.0) for part in each)) for each in found]
-        return found
+            return [
+                None if each is None else Sizes(*(part.masked_fill(bad, 0.0) for part in each)) for each in measured
+            ]
+        return measured
 
     def totals(self, weights: Sequence[torch.Tensor]) -> Iterator[torch.Tensor | None]:
         """The weighted sums, one parameter after the other, with the weights for it; once, as what a sum was made of is
         given up."""
         rules, self.rules = list(self.rules), ()
-        for place, each in enumerate(weights):
+        for place, factors in enumerate(weights):
             rule_, rules[place] = rules[place], None
-            yield None if rule_ is None else rule_.total(self._padded(each))
+            yield None if rule_ is None else rule_.total(self._padded(factors))
 
     def without_last(self) -> Pass:
         """The same, the last record being a placeholder."""
@@ -51,10 +53,10 @@ class Pass:
         return done
 
     def _sizes(self) -> list[Sizes | None]:
-        found = [None if each is None else each.sizes() for each in self.rules]
+        measured = [None if each is None else each.sizes() for each in self.rules]
         if not self.spare:
-            return found
-        return [None if each is None else Sizes(*(part[: self.records] for part in each)) for each in found]
+            return measured
+        return [None if each is None else Sizes(*(part[: self.records] for part in each)) for each in measured]
 
     def _padded(self, each: torch.Tensor) -> torch.Tensor:
         return torch.nn.functional.pad(each, (0, self.spare)) if self.spare else each

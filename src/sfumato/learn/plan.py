@@ -126,8 +126,8 @@ class SGD(Plan[Rows, dict[str, Any]]):
             checks.one_of(self.cast, "cast", ("bfloat16",))
         if self.protects.column is None and self.per_unit != 1:
             raise checks.refuse("per_unit", self.per_unit, "1 where the unit is a row")
-        for each in self.inputs:
-            each.check(self.table)
+        for feature in self.inputs:
+            feature.check(self.table)
         self.target.check(self.table)
         _ = self.blur, self.event
 
@@ -212,8 +212,8 @@ class SGD(Plan[Rows, dict[str, Any]]):
 
     @property
     def aside(self) -> Aside:
-        found: Aside = self.__dict__.get("_aside") or Aside()
-        return found
+        chosen: Aside = self.__dict__.get("_aside") or Aside()
+        return chosen
 
     def _run(self, rows: Rows, run: Run) -> dict[str, Any]:
         from .training import train
@@ -279,6 +279,6 @@ def check_model(plan: SGD) -> None:
 
     try_updates(plan)
     with apart():
-        found = check(plan.engine(plan.model.fresh()), clipping=plan.clip)
-    for each in found.warnings:
-        warnings.warn(str(each), UserWarning, stacklevel=3)
+        findings = check(plan.engine(plan.model.fresh()), clipping=plan.clip)
+    for warning in findings.warnings:
+        warnings.warn(str(warning), UserWarning, stacklevel=3)

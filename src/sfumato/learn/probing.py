@@ -40,10 +40,10 @@ class Trial:
 
     def losses(self, inputs: Tensors | None = None, target: torch.Tensor | None = None) -> torch.Tensor:
         with seeded():
-            made = self.engine.losses(
+            per_row = self.engine.losses(
                 self.inputs if inputs is None else inputs, self.target if target is None else target
             )
-        return made.detach()
+        return per_row.detach()
 
     def part(
         self, counted: Sequence[int], *, clipping: Clipping, norm: float | None = None, inputs: Tensors | None = None
@@ -51,10 +51,10 @@ class Trial:
         """The clipped sum of the units that are counted, and all units' norms."""
         weights = torch.zeros(UNITS)
         weights[list(counted)] = 1
-        given = self.inputs if inputs is None else inputs
+        tensors = self.inputs if inputs is None else inputs
         self.engine.survey(UNITS)  # before the seed: it runs the model, too
         with seeded():
-            done = self.engine.backward(given, self.target, weights.repeat_interleave(self.each))
+            done = self.engine.backward(tensors, self.target, weights.repeat_interleave(self.each))
         return self.engine.summed(done, weights, clipping=clipping, norm=norm, eta=1 / 64)
 
     def plain(self, unit: int) -> list[torch.Tensor]:
@@ -76,14 +76,14 @@ class Trial:
         ordinary one."""
         rows = slice(unit * self.each, (unit + 1) * self.each)
         for way in ("other",) if unit else ("other", "large", "zero", "nan"):
-            made, moved = [], False
-            for each in self.inputs:
-                new = each.clone()
-                new[rows] = _other(each, rows, way)
-                moved = moved or not equal(new, each)
-                made.append(new)
+            changed, moved = [], False
+            for tensor in self.inputs:
+                new = tensor.clone()
+                new[rows] = _other(tensor, rows, way)
+                moved = moved or not equal(new, tensor)
+                changed.append(new)
             if moved:
-                yield tuple(made), way == "other"
+                yield tuple(changed), way == "other"
 
     def changed_target(self, unit: int) -> Iterator[torch.Tensor]:
         """The target with one unit's made another, of values that there are already."""
@@ -228,32 +228,32 @@ def rewritten(trial: Trial) -> list[str]:
     before = [each.detach().clone() for _, each in named]
     try:
         with torch.no_grad():
-            for _, each in named:
-                each.mul_(1000)
+            for _, parameter in named:
+                parameter.mul_(1000)
         trial.losses()
         with torch.no_grad():
             return [name for (name, each), old in zip(named, before, strict=True) if not equal(each, old * 1000)]
     finally:
         with torch.no_grad():
-            for (_, each), old in zip(named, before, strict=True):
-                each.copy_(old)
+            for (_, parameter), old in zip(named, before, strict=True):
+                parameter.copy_(old)
 
 
 LOSSES = ("", "losses")
 
 
-def kept(model: torch.nn.Module, losses: torch.Tensor | None = None) -> dict[tuple[str, str], Any]:
+def state_of(model: torch.nn.Module, losses: torch.Tensor | None = None) -> dict[tuple[str, str], Any]:
     """What a model holds besides parameters, by module and name: buffers, and tensors and floats in its attributes; and
     the losses of a run, where given."""
-    found: dict[tuple[str, str], Any] = {} if losses is None else {LOSSES: losses}
+    state: dict[tuple[str, str], Any] = {} if losses is None else {LOSSES: losses}
     for path, module in model.named_modules():
-        for name, each in module.named_buffers(recurse=False):
-            found[path, name] = each.detach().clone()
+        for name, buffer in module.named_buffers(recurse=False):
+            state[path, name] = buffer.detach().clone()
         for name, value in vars(module).items():
             if name not in ("_parameters", "_buffers", "_modules"):
                 for place, one in enumerate(_values(value)):
-                    found[path, f"{name}[{place}]" if place else name] = one
-    return found
+                    state[path, f"{name}[{place}]" if place else name] = one
+    return state
 
 
 def _values(value: Any, depth: int = 3) -> Iterator[Any]:
@@ -262,11 +262,11 @@ def _values(value: Any, depth: int = 3) -> Iterator[Any]:
     elif isinstance(value, float):
         yield value
     elif isinstance(value, list | tuple | set) and depth:
-        for each in value:
-            yield from _values(each, depth - 1)
+        for part in value:
+            yield from _values(part, depth - 1)
     elif isinstance(value, dict) and depth:
-        for each in value.values():
-            yield from _values(each, depth - 1)
+        for part in value.values():
+            yield from _values(part, depth - 1)
 
 
 def differences(before: dict[tuple[str, str], Any], after: dict[tuple[str, str], Any]) -> list[tuple[str, str]]:

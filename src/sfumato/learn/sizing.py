@@ -53,8 +53,8 @@ def kept_bytes(engine: Engine) -> int:
     inputs, target = engine.tiled(taken)
     with apart(), torch.autograd.graph.saved_tensors_hooks(pack, lambda tensor: tensor):
         engine.losses(inputs, target)
-    held = {each.untyped_storage().data_ptr() for each in engine.model.parameters()}
-    return max(1, 2 * sum(size for place, size in sizes.items() if place not in held) // taken)
+    owned = {each.untyped_storage().data_ptr() for each in engine.model.parameters()}
+    return max(1, 2 * sum(size for place, size in sizes.items() if place not in owned) // taken)
 
 
 def share_for(engine: Engine, records: int) -> Fraction:
@@ -64,10 +64,10 @@ def share_for(engine: Engine, records: int) -> Fraction:
     squares = torch.zeros(records, dtype=torch.float64)
     doubts = torch.zeros(records, dtype=torch.float64)
     with torch.no_grad():
-        for each in done.sizes():
-            if each is not None:
-                squares += each.squares
-                doubts += each.doubts
+        for sizes in done.sizes():
+            if sizes is not None:
+                squares += sizes.squares
+                doubts += sizes.doubts
     ratio = (doubts / squares.clamp_min(1e-300)).sqrt()[squares > 0]
     needed = Fraction(2 * records * _MARGIN * float(ratio.max())) if len(ratio) else _LEAST
     share = _LEAST

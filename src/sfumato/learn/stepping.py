@@ -187,9 +187,9 @@ def members(rows: Rows, most: int, noise: Noise) -> NDArray[np.int64]:
     sorted_units = rows.units[order]
     first = np.searchsorted(sorted_units, np.arange(rows.unit_count))
     rank = np.arange(count) - first[sorted_units]
-    kept = rank < most
+    chosen = rank < most
     out = np.full((rows.unit_count, most), FREE, dtype=np.int64)
-    out[sorted_units[kept], rank[kept]] = order[kept]
+    out[sorted_units[chosen], rank[chosen]] = order[chosen]
     return out
 
 

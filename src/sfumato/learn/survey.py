@@ -73,22 +73,22 @@ def survey(
         larger = graph.nodes(losses(*_grown(inputs, target, each)))
         shapes = [graph.shapes(node) for node in larger]
         names = graph.names(larger)
-        kept = [_shapes_kept(node) for node in larger]
+        saved_shapes = [_shapes_kept(node) for node in larger]
         del larger
-        found = graph.nodes(losses(inputs, target))
-        if graph.names(found) != names:
+        nodes = graph.nodes(losses(inputs, target))
+        if graph.names(nodes) != names:
             raise PlanError(
                 "the model computes something else for another size of the batch: what a record contributes must not "
                 "depend on how many there are"
             )
-        belongs = [graph.shapes(node) != other for node, other in zip(found, shapes, strict=True)]
+        belongs = [graph.shapes(node) != other for node, other in zip(nodes, shapes, strict=True)]
         uses: dict[int, tuple[graph.Operand, ...]] = {}
-        for operand in graph.operands(found, belongs, parameters):
+        for operand in graph.operands(nodes, belongs, parameters):
             uses[operand.node] = (*uses.get(operand.node, ()), operand)
         places = sorted(uses)
-        sizes = {place: graph.shapes(found[place])[0] for place in places}
-        inside = {place: _shapes_kept(found[place]) for place in places}
-        last = graph.ends(found, places)
+        sizes = {place: graph.shapes(nodes[place])[0] for place in places}
+        inside = {place: _shapes_kept(nodes[place]) for place in places}
+        last = graph.ends(nodes, places)
     possible = {place: candidates(sizes[place], shapes[place][0], records, records + 1) for place in places}
     layouts: dict[int, Layout] = {}
     for strength in (0.02, 0.3, 1.0):
@@ -96,7 +96,7 @@ def survey(
             layouts = measured(losses(inputs, target), possible, records)
         if all(len(each) == 1 for each in possible.values()):
             break
-    lies = {place: dict(_kept(inside[place], kept[place], records, layouts[place].before)) for place in places}
+    lies = {place: dict(_kept(inside[place], saved_shapes[place], records, layouts[place].before)) for place in places}
     unclear = frozenset(place for place in places if len(possible[place]) > 1)
     return Survey(records, names, {place: uses[place] for place in places}, sizes, layouts, unclear, last, lies)
 
@@ -127,21 +127,21 @@ def shaken(parameters: Sequence[torch.Tensor], strength: float = 0.02) -> Iterat
     generator = seeded(7)
     try:
         with torch.no_grad():
-            for each in parameters:
-                each.add_(chance.shaken(each, generator) * strength)
+            for parameter in parameters:
+                parameter.add_(chance.shaken(parameter, generator) * strength)
         with apart():  # dropout draws, and nobody's stream shall move
             yield
     finally:
         with torch.no_grad():
-            for each, old in zip(parameters, before, strict=True):
-                each.copy_(old)
+            for parameter, old in zip(parameters, before, strict=True):
+                parameter.copy_(old)
 
 
 def measured(losses: torch.Tensor, possible: dict[int, list[Layout]], records: int) -> dict[int, Layout]:
     """Which of the possible layouts are true, at each place; those that are not are taken out of `possible`."""
-    found = graph.nodes(losses)
-    edges = [GradientEdge(found[place], 0) for place in possible]
-    others = [GradientEdge(found[place], k) for place in possible for k in range(1, len(graph.shapes(found[place])))]
+    nodes = graph.nodes(losses)
+    edges = [GradientEdge(nodes[place], 0) for place in possible]
+    others = [GradientEdge(nodes[place], k) for place in possible for k in range(1, len(graph.shapes(nodes[place])))]
     got = torch.autograd.grad(losses, [*edges, *others], torch.ones_like(losses), retain_graph=True, allow_unused=True)
     plain = got[: len(edges)]
     for edge, other in zip(others, got[len(edges) :], strict=True):
@@ -151,13 +151,13 @@ def measured(losses: torch.Tensor, possible: dict[int, list[Layout]], records: i
                 "no rule knows such a layer. Call it so that one of its values is used"
             )
     for weights in _patterns(records, losses.dtype):
-        each = weights.repeat_interleave(len(losses) // records)
-        weighted = torch.autograd.grad(losses, edges, each, retain_graph=True, allow_unused=True)
+        row_weights = weights.repeat_interleave(len(losses) // records)
+        weighted = torch.autograd.grad(losses, edges, row_weights, retain_graph=True, allow_unused=True)
         for (place, layouts), one, two in zip(possible.items(), plain, weighted, strict=True):
             if one is not None and two is not None:
                 layouts[:] = [each for each in layouts if _follows(each, one, two, weights)]
             if not layouts:
-                node = found[place]
+                node = nodes[place]
                 raise PlanError(
                     f"the model mixes records at {graph.spoken(node.name())} (value of shape {graph.shapes(node)[0]} "
                     f"for {records} records): a record's loss must depend on that record alone, and records must lie "

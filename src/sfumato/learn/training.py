@@ -30,7 +30,7 @@ class _Course:
         self.plan = plan
         self.model = plan.model.fresh()
         self.parameters = [each for each in self.model.parameters() if each.requires_grad]
-        self.optimiser = plan.optimiser.made(self.parameters)
+        self.optimiser = plan.optimiser.build(self.parameters)
         self.schedule = None if plan.schedule is None else plan.schedule(self.optimiser)
         self.done = 0
         self.norm = float(plan.clip.norm)

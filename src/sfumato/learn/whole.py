@@ -31,13 +31,13 @@ def whole_sums(
         shares = clipping.shares(max(groups) + 1)
         steps: list[torch.Tensor | None] = []
         squares = [torch.zeros(records, dtype=torch.float64) for _ in shares]
-        for each, group in zip(done.rules, groups, strict=True):
-            if each is None:
+        for rule, group in zip(done.rules, groups, strict=True):
+            if rule is None:
                 steps.append(None)
                 continue
             factor = (factors[group] * weights).double() * scale
-            held = each.each().double()
-            whole = (held * factor.reshape(-1, *[1] * (held.dim() - 1))).trunc_()
+            gradients = rule.by_record().double()
+            whole = (gradients * factor.reshape(-1, *[1] * (gradients.dim() - 1))).trunc_()
             squares[group] += whole.square().reshape(records, -1).sum(1)
             steps.append(whole)
         # Squares of whole numbers below 2^26 are exact; their sum is off by far less than one part in 10^6.
@@ -45,10 +45,10 @@ def whole_sums(
             square * (1 + 1e-6) <= (norm * scale * share) ** 2 for square, share in zip(squares, shares, strict=True)
         ]
         out = []
-        for parameter, made, group in zip(engine.parameters, steps, groups, strict=True):
-            if made is None:
+        for parameter, step, group in zip(engine.parameters, steps, groups, strict=True):
+            if step is None:
                 out.append(torch.zeros(parameter.shape, dtype=torch.float64))
                 continue
-            kept = fits[group].reshape(-1, *[1] * (made.dim() - 1))
-            out.append(torch.where(kept, made, 0.0).sum(0))
+            fit = fits[group].reshape(-1, *[1] * (step.dim() - 1))
+            out.append(torch.where(fit, step, 0.0).sum(0))
     return out, norms

@@ -81,12 +81,12 @@ class ContinualCount(Interactive):
         if isinstance(noisy, Gaussian):
             object.__setattr__(self, "rho", noisy.rho)
 
-    def _strategy(self, given: Any) -> Causal:
-        if isinstance(given, Causal):
-            return given
-        if given is None:
-            given = "tree" if self._pure else "square-root"
-        name, cells, apart = checks.one_of(given, "strategy", _STRATEGIES), self.query.horizon, self.query.separation
+    def _strategy(self, strategy: Any) -> Causal:
+        if isinstance(strategy, Causal):
+            return strategy
+        if strategy is None:
+            strategy = "tree" if self._pure else "square-root"
+        name, cells, apart = checks.one_of(strategy, "strategy", _STRATEGIES), self.query.horizon, self.query.separation
         if name == "banded":
             if apart is None:
                 raise checks.refuse("strategy", name, "a query with a separation, which is the number of bands")

@@ -101,8 +101,8 @@ class Keys(Plan[Rows, Selected]):
         order = np.argsort(owners * np.int64(pairs.size) + run.noise.permutation(pairs.size))
         owners, codes = owners[order], codes[order]
         place, starts = np.arange(pairs.size), np.flatnonzero(_changes(owners))
-        kept = place - np.repeat(starts, np.diff(np.append(starts, pairs.size))) < self.per_unit
-        return owners[kept], codes[kept]
+        first = place - np.repeat(starts, np.diff(np.append(starts, pairs.size))) < self.per_unit
+        return owners[first], codes[first]
 
     def _named(self, rows: Rows, codes: Integers, counts: NDArray[np.float64] | None = None) -> Selected:
         """What leaves, in the order of the labels. (The order of codes is data.)"""

@@ -101,21 +101,21 @@ class Smooth:
 
     def enclose(self, bits: int) -> Enclosure:
         work = bits + 64
-        found = [exact.exp_neg(self.beta * k, work).times(Fraction(gap)) for k, gap in self.runners]
-        return Enclosure(max(x.lo for x in found), max(x.hi for x in found), work).to(bits)
+        terms = [exact.exp_neg(self.beta * k, work).times(Fraction(gap)) for k, gap in self.runners]
+        return Enclosure(max(x.lo for x in terms), max(x.hi for x in terms), work).to(bits)
 
     @cached_property
     def runners(self) -> tuple[tuple[int, int], ...]:
         """Every (k, gap) that may be the largest; all others are certainly smaller. Rows whose largest entry is behind
         are out as a whole, and nearly all are."""
         least, table = self.log - 2 * self.slack, self.table
-        found: dict[int, int] = {}
+        widest: dict[int, int] = {}
         for row in np.flatnonzero(self.tops >= least):
             near = np.flatnonzero(table.at(row, np.arange(table.b.size)) >= least)
             for b, high in zip(table.b[near].tolist(), table.high[near].tolist(), strict=True):
                 k, gap = int(table.a[row]) + b - 1, high - int(table.low[row])
-                found[k] = max(found.get(k, 0), gap)
-        return tuple(sorted(found.items()))
+                widest[k] = max(widest.get(k, 0), gap)
+        return tuple(sorted(widest.items()))
 
     def __float__(self) -> float:
         return math.exp(self.log)

@@ -151,20 +151,20 @@ class PrivateMultiplicativeWeights(Interactive):
         return np.array([round(weight * (1 << _BITS)) for weight in weights], dtype=np.int64)
 
     def _exactly(self, question: Any) -> tuple[Fraction, ...]:
-        given = question.tolist() if isinstance(question, np.ndarray) else question
+        entries = question.tolist() if isinstance(question, np.ndarray) else question
         allowed = f"{self.query.size} weights from 0 to 1, one for every cell"
-        if not isinstance(given, tuple | list) or len(given) != self.query.size:
+        if not isinstance(entries, tuple | list) or len(entries) != self.query.size:
             raise checks.refuse("question", "...", allowed)
-        known: dict[Any, Fraction] = {}
+        fractions: dict[Any, Fraction] = {}
         weights = []
-        for weight in given:
+        for weight in entries:
             key = (type(weight), weight) if isinstance(weight, int | float | Fraction) else None
-            if key is None or key not in known:
+            if key is None or key not in fractions:
                 number = checks.rational(weight, "question", allowed)
                 if not 0 <= number <= 1:
                     raise checks.refuse("question", weight, allowed)
-                known[key] = number
-            weights.append(known[key])
+                fractions[key] = number
+            weights.append(fractions[key])
         return tuple(weights)
 
     def _begin(self, run: Run) -> Conversation:
@@ -228,14 +228,14 @@ class _Learning(Watch):
         if self._made is not None and not self._left[0]:  # nothing looks at the data again
             return {"value": float(self._made.answer(weights)), "from": UNCHECKED}
         cells = plan.query.steps(rows, plan.exponent + _BITS)
-        made = self._made or self._start(cells)
-        guess = float(made.answer(weights))
+        histogram = self._made or self._start(cells)
+        guess = float(histogram.answer(weights))
         truth = answers(cells, question)
         off = far_off(truth, np.array(guess), plan.exponent)
         if not self._above(plan.test, off)[0]:
             return {"value": guess, "from": SYNTHETIC}
         value = self._measured(truth)
-        made.learn(weights, value)
+        histogram.learn(weights, value)
         return {"value": value, "from": MEASURED}
 
     def _start(self, cells: Any) -> Synthetic:

@@ -182,15 +182,15 @@ class MWEM(Plan[Rows, dict[str, Any]]):
         if self.total is None:
             count = answers(cells, self._ones)
             raw["total"] = float(grid.to_float(count + run.noise.draw(self._total_law, 1), self.exponent)[0])
-        made = self._start(raw)
+        histogram = self._start(raw)
         picked, values = [], []
         for _ in range(self.rounds):
-            scores = np.minimum(far_off(truth, made.answer(self._weights), self.exponent), _EXACT)
+            scores = np.minimum(far_off(truth, histogram.answer(self._weights), self.exponent), _EXACT)
             place = run.noise.select(scores.astype(np.float64), scale=self.rate)
             noisy = truth[place : place + 1] + run.noise.draw(self.law, 1)
             picked.append(place)
             values.append(float(grid.to_float(noisy, self.exponent)[0]))
-            made.learn(self._weights[place], values[-1])
+            histogram.learn(self._weights[place], values[-1])
         return raw | {"picked": np.array(picked, dtype=np.int64), "values": np.array(values)}
 
     def _start(self, raw: dict[str, Any]) -> Synthetic:
@@ -199,29 +199,29 @@ class MWEM(Plan[Rows, dict[str, Any]]):
 
     def histogram(self, raw: dict[str, Any]) -> Floats:
         """The made-up histogram, from what was released alone."""
-        made = self._start(raw)
+        weights = self._start(raw)
         for place, value in zip(raw["picked"].tolist(), raw["values"].tolist(), strict=True):
-            made.learn(self._weights[place], value)
-        return made.cells
+            weights.learn(self._weights[place], value)
+        return weights.cells
 
     def finish(self, raw: dict[str, Any]) -> dict[str, Any]:
         """The made-up histogram, and its answers to the workload."""
-        made = self.histogram(raw)
+        histogram = self.histogram(raw)
         names = self.query.names
-        answered = self.workload.answer(made)
+        answered = self.workload.answer(histogram)
         return {
-            "cells": dict(zip(names, made.tolist(), strict=True)),
+            "cells": dict(zip(names, histogram.tolist(), strict=True)),
             "answers": dict(zip(self.workload.names(names), answered.tolist(), strict=True)),
         }
 
     def explain(self) -> list[str]:
-        each = f"epsilon {float(self._part):.4g}" if self.rho is None else f"rho {float(self._part):.4g}"
+        price = f"epsilon {float(self._part):.4g}" if self.rho is None else f"rho {float(self._part):.4g}"
         noise = f"{type(self.law).__name__} noise of standard deviation {math.ldexp(self.law.std, self.exponent):.4g}"
-        counted = f"measure the number of rows ({each})" if self.total is None else f"take {self.total} rows as public"
+        counted = f"measure the number of rows ({price})" if self.total is None else f"take {self.total} rows as public"
         return [
             f"{counted}, and start from a uniform histogram of {self.query.size} cells",
             f"{self.rounds} times: pick one of {self.workload.answers} queries that the histogram answers badly "
-            f"({each}), measure it with {noise} ({each}), and let the histogram learn it",
+            f"({price}), measure it with {noise} ({price}), and let the histogram learn it",
             "answer everything from the histogram: errors are not only noise, so there are no error bars",
         ]
 

@@ -128,10 +128,10 @@ class OptimalKeys(Keys):
         """Coins, heads with exactly pi(count): U < pi, with as many bits of U as it takes."""
         words = run.noise.integers(1 << _WORD, counts.size)
         ahead = self.chances(counts) - np.ldexp(words.astype(np.float64), -_WORD)
-        kept = ahead > 0
+        present = ahead > 0
         for place in np.flatnonzero(np.abs(ahead) < _CLOSE):
-            kept[place] = self._settled(int(counts[place]), int(words[place]), run)
-        return kept
+            present[place] = self._settled(int(counts[place]), int(words[place]), run)
+        return present
 
     def _settled(self, n: int, word: int, run: Run) -> bool:
         bits = _WORD

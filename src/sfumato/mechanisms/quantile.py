@@ -115,8 +115,8 @@ class Quantile(Plan[Rows, NDArray[np.float64]]):
     @property
     def event(self) -> events.Event:
         times = len(self.ranks)
-        each = events.Exponential(epsilon=self.epsilon / times, relation=self.unit.change)
-        return each if times == 1 else events.Repeat(each, times)
+        single = events.Exponential(epsilon=self.epsilon / times, relation=self.unit.change)
+        return single if times == 1 else events.Repeat(single, times)
 
     @property
     def columns(self) -> dict[str, Column]:

@@ -82,11 +82,11 @@ class RandomizedResponse(Plan[Rows, Integers]):
 
     def _run(self, rows: Rows, run: Run) -> Integers:
         k, n = len(self.categories), len(rows)
-        answer, known = recode(rows, self.column, self.categories)
-        kept = run.noise.coins(self.keep_chance, n)
+        answer, valid = recode(rows, self.column, self.categories)
+        honest = run.noise.coins(self.keep_chance, n)
         other = (answer + 1 + run.noise.integers(k - 1, n)) % k  # uniform on the k - 1 others
         anything = run.noise.integers(k, n)
-        return np.where(known, np.where(kept, answer, other), anything)
+        return np.where(valid, np.where(honest, answer, other), anything)
 
     def finish(self, raw: Integers) -> dict[Any, float]:
         """The estimated number of true answers per category, without bias where no answer is NULL (a NULL adds 1/k to

@@ -113,9 +113,9 @@ class _Rounding:
         bits = precision - 1
         sign, rest = 1 - 2 * (n >> bits), n & ((1 << bits) - 1)
         if precision == 64:
-            found = self._agreed(sign, rest, bits, self.smooth.rough(precision))
-            if found is not None:
-                return found
+            steps = self._agreed(sign, rest, bits, self.smooth.rough(precision))
+            if steps is not None:
+                return steps
         return self._agreed(sign, rest, bits, self.smooth.enclose(precision))
 
     def _agreed(self, sign: int, rest: int, bits: int, size: Enclosure) -> int | None:

@@ -26,7 +26,7 @@ from ..rows import Rows
 from ..runs import Bulk, sizes
 from ..schema import Table
 from ..units import Unit, rows_or_users
-from .thresholds import Asked, Gate, Watch, asked, gate_of
+from .thresholds import Asked, Gate, Watch, gate_of, put_on_grid
 
 _ROOT_BITS = 20
 
@@ -102,8 +102,8 @@ class SparseVector(Interactive):
         tests = events.Pure(epsilon=self.epsilon, relation=self.unit.change)
         if self.answers_epsilon is None:
             return tests
-        each = events.Laplace(epsilon=self.answers_epsilon / self.count, relation=self.unit.change)
-        return events.Sequence((tests, events.Repeat(each, self.count)))
+        single = events.Laplace(epsilon=self.answers_epsilon / self.count, relation=self.unit.change)
+        return events.Sequence((tests, events.Repeat(single, self.count)))
 
     @cached_property
     def shares(self) -> tuple[Fraction, Fraction]:
@@ -160,7 +160,7 @@ class SparseVector(Interactive):
             raise ArgumentError(f"the question protects [{query.unit}], the plan protects [{self.unit}].")
         if self.monotone and not (isinstance(query, Counting) and query.monotone):
             raise ArgumentError("with monotone=True only counts and histograms are asked: they rise together.")
-        return asked(query, threshold, finer=self.gate.finer, answer_scale=self._answer_scale, parts=self._parts)
+        return put_on_grid(query, threshold, finer=self.gate.finer, answer_scale=self._answer_scale, parts=self._parts)
 
     def _begin(self, run: Run) -> Conversation:
         return _Watch(self, run)
@@ -245,24 +245,24 @@ class _Watch(Watch):
     def answer(self, rows: Rows, question: Asked) -> dict[str, Any]:
         steps = question.query.steps(rows, question.exponent)
         above = self._above(question, steps)
-        said: dict[str, Any] = {"above": bool(above[0]) if question.single else above}
+        answers: dict[str, Any] = {"above": bool(above[0]) if question.single else above}
         law = self._plan.answer_law(question)
         if law is None:
-            return said
+            return answers
         crossed = steps[: above.size][above]
         noisy = crossed + self._noise.draw(law, crossed.size)
         step = math.ldexp(1.0, question.exponent)
-        return said | {"values": grid.to_float(noisy, question.exponent), "scale": law.scale * step, "step": step}
+        return answers | {"values": grid.to_float(noisy, question.exponent), "scale": law.scale * step, "step": step}
 
 
 def _plain(question: Any) -> Any:
     """A question in the form that survives JSON: a query, or a tuple of query and exact threshold."""
     if not isinstance(question, tuple | list) or len(question) != 2:
         return question
-    query, given = question
-    if isinstance(given, np.ndarray | tuple | list):
-        return query, tuple(checks.bound(each, "threshold") for each in given)
-    return query, checks.bound(given, "threshold")
+    query, threshold = question
+    if isinstance(threshold, np.ndarray | tuple | list):
+        return query, tuple(checks.bound(each, "threshold") for each in threshold)
+    return query, checks.bound(threshold, "threshold")
 
 
 def _finished(answer: Any, values: str) -> Any:
@@ -270,8 +270,8 @@ def _finished(answer: Any, values: str) -> Any:
     if numbers is None:
         return bool(above) if isinstance(above, bool) else above.tolist()
     rest = iter(numbers.tolist())
-    told = [next(rest) if each else None for each in np.atleast_1d(above)]
-    return told[0] if isinstance(above, bool) else told
+    released = [next(rest) if each else None for each in np.atleast_1d(above)]
+    return released[0] if isinstance(above, bool) else released
 
 
 def _width(answer: Any, alpha: float) -> float:

@@ -46,8 +46,8 @@ class Synthetic:
         low, high = self.total * min(float(unit.min()), 0.0), self.total * max(float(unit.max()), 0.0)
         self._told.append((unit, min(max(value / size, low), high)))
         for _ in range(self._passes):
-            for each, wanted in self._told:
-                self.cells = self.cells * np.exp(each * ((wanted - each @ self.cells) / (2 * self.total)))
+            for query, wanted in self._told:
+                self.cells = self.cells * np.exp(query * ((wanted - query @ self.cells) / (2 * self.total)))
                 self.cells *= self.total / self.cells.sum()
 
 

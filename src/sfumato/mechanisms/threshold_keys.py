@@ -118,8 +118,8 @@ class ThresholdKeys(Keys):
     def _run(self, rows: Rows, run: Run) -> Selected:
         codes, counts = tally(self._held(rows, run)[1])
         noisy = (counts << -self.exponent) + run.noise.draw(self.law, counts.size)
-        kept = noisy >= self.threshold_steps
-        return self._named(rows, codes[kept], grid.to_float(noisy[kept], self.exponent))
+        above = noisy >= self.threshold_steps
+        return self._named(rows, codes[above], grid.to_float(noisy[above], self.exponent))
 
     def width(self, alpha: float) -> float:
         return float((self.law.half_width(alpha) + 0.5) * 2.0**self.exponent)

@@ -23,7 +23,7 @@ from ..record import record
 from ..rows import Rows
 from ..schema import Table
 from ..units import Unit, rows_or_users
-from .thresholds import Asked, Gate, Watch, asked, gate_of, in_steps
+from .thresholds import Asked, Gate, Watch, gate_of, in_steps, put_on_grid
 
 
 @record("plan-thresholdout/1")
@@ -109,8 +109,8 @@ class Thresholdout(Interactive):
     @property
     def event(self) -> events.Event:
         tests = events.Pure(epsilon=(2 + 2 * self.count) / self._noise, relation=self.unit.change)
-        each = events.Laplace(epsilon=1 / self._noise, relation=self.unit.change)
-        return events.Sequence((tests, events.Repeat(each, self.count)))
+        single = events.Laplace(epsilon=1 / self._noise, relation=self.unit.change)
+        return events.Sequence((tests, events.Repeat(single, self.count)))
 
     @cached_property
     def gate(self) -> Gate:
@@ -134,7 +134,9 @@ class Thresholdout(Interactive):
                 f"one change of the unit moves the question by up to {query.linf:g}, more than the session's "
                 f"sensitivity {float(self.sensitivity):g}."
             )
-        on_grid = asked(query, self.threshold, finer=self.gate.finer, answer_scale=self._noise, reach=self.sensitivity)
+        on_grid = put_on_grid(
+            query, self.threshold, finer=self.gate.finer, answer_scale=self._noise, reach=self.sensitivity
+        )
         names = len(query.names)
         steps = in_steps(training, names, on_grid.exponent, "training value")
         return Held(on_grid, np.broadcast_to(np.asarray(training, dtype=np.float64), (names,)), steps)

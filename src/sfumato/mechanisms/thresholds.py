@@ -64,8 +64,8 @@ class Gate:
 
     def answer(self, values: Integers, threshold: Integers, left: Integers, noise: Noise) -> NDArray[np.bool_]:
         """One conversation's answers: which values are above, as far as it goes."""
-        told = self.told(self.noisy(values, 1, noise), threshold, left)[0]
-        return np.asarray(told[told != NOT_ASKED] == ABOVE)
+        verdict = self.told(self.noisy(values, 1, noise), threshold, left)[0]
+        return np.asarray(verdict[verdict != NOT_ASKED] == ABOVE)
 
     def width(self, alpha: float, questions: int) -> float:
         """In sensitivities: with chance 1 - alpha, of so many questions none is answered above that lies further than
@@ -128,7 +128,7 @@ class Asked:
         return np.asarray(whole * finer + rest * finer // self.reach)
 
 
-def asked(
+def put_on_grid(
     query: Bounded,
     threshold: Any,
     *,

@@ -49,8 +49,8 @@ class TopK(Scored[list[int]]):
 
     @property
     def event(self) -> events.Event:
-        each = events.Exponential(epsilon=self.epsilon / self.k, relation=self.unit.change)
-        return each if self.k == 1 else events.Repeat(each, self.k)
+        single = events.Exponential(epsilon=self.epsilon / self.k, relation=self.unit.change)
+        return single if self.k == 1 else events.Repeat(single, self.k)
 
     @cached_property
     def rate(self) -> Fraction:

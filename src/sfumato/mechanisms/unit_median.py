@@ -105,12 +105,12 @@ class UnitMedian(Plan[Rows, R], Generic[R]):
     def _values(self, rows: Rows) -> Integers:
         """One number per unit, in steps."""
         series, low = rows[self.column], self._ends[0]
-        known = grid.quantise(series.values[series.valid], self.lower, self.upper, self.exponent)
+        quantised = grid.quantise(series.values[series.valid], self.lower, self.upper, self.exponent)
         if rows.unit.column is None:
             values = np.full(len(rows), low, dtype=np.int64)
-            values[series.valid] = known
+            values[series.valid] = quantised
             return values
-        average, counted = average_rows(known, rows, series.valid, 1)
+        average, counted = average_rows(quantised, rows, series.valid, 1)
         return np.where(counted > 0, average, low)
 
     def _real(self, steps: int) -> float:

@@ -158,11 +158,11 @@ def _inverted(law: Law, words: Words, bits: Bits) -> Integers:
     gap = np.abs(x, out=below)
     if gap.max() >= sure or n.min() < 1 << INVERT_DEEP:
         for index in np.flatnonzero((gap >= sure) | (n < 1 << INVERT_DEEP)):
-            at, found = int(n[index]), int(out[index])
+            at, guess = int(n[index]), int(out[index])
             if at < 1 << INVERT_DEEP:
-                out[index] = settle(law, at, found, bits)
+                out[index] = settle(law, at, guess, bits)
             else:
-                out[index] = _settle_at(law, at, found + int(x[index] > 0), bits)
+                out[index] = _settle_at(law, at, guess + int(x[index] > 0), bits)
     if not law.one_sided:
         _sign(words, out)
     return out
@@ -246,9 +246,9 @@ def settle(law: Law, n: int, guess: int, bits: Bits) -> int:
     while True:
         n = (n << 64) | int(bits.words(1)[0])
         precision += 64
-        found = _count_above(law, n, precision, guess)
-        if found is not None:
-            return found
+        above = _count_above(law, n, precision, guess)
+        if above is not None:
+            return above
 
 
 def _settle_at(law: Law, n: int, k: int, bits: Bits) -> int:

@@ -23,6 +23,6 @@ def settle(decide: Decide[T], bits: Bits) -> T:
     while True:
         n = (n << 64) | int(bits.words(1)[0])
         precision += 64
-        found = decide(n, precision)
-        if found is not None:
-            return found
+        decided = decide(n, precision)
+        if decided is not None:
+            return decided

@@ -121,7 +121,7 @@ class _Size:
     bits: Bits
     precision: int = 64
     uniforms: list[int] = field(default_factory=list)
-    known: dict[int, Enclosure] = field(default_factory=dict)
+    radii: dict[int, Enclosure] = field(default_factory=dict)
 
     def __post_init__(self) -> None:
         self._words = self.bits.words(halves(self.count))
@@ -141,7 +141,7 @@ class _Size:
 
     def enclose(self, precision: int) -> Enclosure:
         """The same, certified; further bits of every U are drawn as they are needed."""
-        if precision not in self.known:
+        if precision not in self.radii:
             if not self.uniforms:
                 self.uniforms = [int(word) for word in self._words]
             while self.precision < precision + 64 or min(self.uniforms) == 0:
@@ -150,8 +150,8 @@ class _Size:
                 self.precision += 64
             low, high = (self._minus_log(n_plus, precision + 16) for n_plus in (1, 0))
             chi = Enclosure(max(2 * low.lo, 0), 2 * high.hi, precision + 16)
-            self.known[precision] = exact.sqrt(chi).times(Fraction(self.scale)).to(precision)
-        return self.known[precision]
+            self.radii[precision] = exact.sqrt(chi).times(Fraction(self.scale)).to(precision)
+        return self.radii[precision]
 
     def _minus_log(self, plus: int, bits: int) -> Enclosure:
         """-ln of the product of all n + plus, over 2^precision each; kept to `bits` and some, rounded outwards."""

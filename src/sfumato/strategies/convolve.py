@@ -41,9 +41,9 @@ def _by_residues(weights: NDArray[np.int64], values: NDArray[np.int64]) -> NDArr
     low, high = (_cyclic(weights, values, length, prime, root)[:size] for prime, root in _PRIMES)
     # x = low + one * ((high - low)/one modulo other), which is from 0 to one * other - 1 < 2^64. (low < one < other.)
     p, q = np.uint64(one), np.uint64(other)
-    found = low + p * ((high + (q - low)) % q * np.uint64(pow(one, -1, other)) % q)
+    residues = low + p * ((high + (q - low)) % q * np.uint64(pow(one, -1, other)) % q)
     # Numbers above the middle stand for negative ones; modulo 2^64, as int64 is.
-    return np.where(found > np.uint64(one * other // 2), found - np.uint64(one * other), found).view(np.int64)
+    return np.where(residues > np.uint64(one * other // 2), residues - np.uint64(one * other), residues).view(np.int64)
 
 
 def _cyclic(a: NDArray[np.int64], b: NDArray[np.int64], length: int, prime: int, root: int) -> Residues:
@@ -59,10 +59,10 @@ def _residues(values: NDArray[np.int64], length: int, prime: int) -> Residues:
 
 
 def _powers(base: int, count: int, prime: int) -> Residues:
-    found = np.ones(1, dtype=np.uint64)
-    while found.size < count:
-        found = np.append(found, found * np.uint64(pow(base, found.size, prime)) % np.uint64(prime))
-    return found
+    powers = np.ones(1, dtype=np.uint64)
+    while powers.size < count:
+        powers = np.append(powers, powers * np.uint64(pow(base, powers.size, prime)) % np.uint64(prime))
+    return powers
 
 
 def _forward(values: Residues, powers: Residues, p: Any) -> Residues:
@@ -110,11 +110,11 @@ def convolve(weights: Floats, values: Floats) -> Floats:
 
 def inverse_series(weights: Floats, size: int) -> Floats:
     """The first coefficients of 1/(weights[0] + weights[1] x + ...), by Newton's steps g <- g (2 - weights g)."""
-    found = np.array([1 / weights[0]])
-    while found.size < size:
-        longer = min(2 * found.size, size)
-        padded = np.append(found, np.zeros(longer - found.size))
+    series = np.array([1 / weights[0]])
+    while series.size < size:
+        longer = min(2 * series.size, size)
+        padded = np.append(series, np.zeros(longer - series.size))
         rest = -convolve(weights, padded)
         rest[0] += 2.0
-        found = convolve(rest, padded)
-    return found
+        series = convolve(rest, padded)
+    return series

@@ -50,12 +50,12 @@ class Dense(Strategy):
         """The nearest matrix with entries in whole multiples of 2^-precision."""
         precision = checks.whole(precision, "precision", least=0, most=24)
         try:
-            given = np.asarray(matrix, dtype=np.float64)
+            numbers = np.asarray(matrix, dtype=np.float64)
         except (TypeError, ValueError):
-            given = np.zeros(0)
-        if given.ndim != 2 or not given.size or not np.all(np.abs(given) <= np.ldexp(float(_ENTRY), -precision)):
+            numbers = np.zeros(0)
+        if numbers.ndim != 2 or not numbers.size or not np.all(np.abs(numbers) <= np.ldexp(float(_ENTRY), -precision)):
             raise checks.refuse("matrix", "...", "rows of finite numbers of at most 2^30 steps")
-        entries = np.rint(np.ldexp(given, precision)).astype(np.int64)
+        entries = np.rint(np.ldexp(numbers, precision)).astype(np.int64)
         return cls(cells=entries.shape[1], entries=tuple(map(tuple, entries.tolist())), precision=precision)
 
     @property
@@ -103,9 +103,9 @@ class Dense(Strategy):
         return row_norms(workload.answer(self._inverse.T).T)
 
     def determines(self, workload: Workload) -> bool:
-        asked, matrix = workload.matrix, self._matrix
-        left = asked - workload.answer(self._inverse.T).T @ matrix
-        return bool(np.abs(left).max() <= _SPLIT * max(np.abs(asked).max(), 1e-300))
+        wanted, matrix = workload.matrix, self._matrix
+        left = wanted - workload.answer(self._inverse.T).T @ matrix
+        return bool(np.abs(left).max() <= _SPLIT * max(np.abs(wanted).max(), 1e-300))
 
 
 def _squares(size: NDArray[np.int64]) -> list[int]:

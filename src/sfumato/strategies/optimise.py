@@ -52,18 +52,18 @@ def best_strategy(workload: Workload, noise: Noise = "gaussian", *, change: str 
     """The best of those known for the workload: cells, hierarchies, the queries themselves, and for small tables an
     optimised one."""
     _check(workload, noise, change)
-    known: list[Strategy] = [Identity(cells=workload.cells)]
+    candidates: list[Strategy] = [Identity(cells=workload.cells)]
     if isinstance(workload, Cells):
-        return known[0]
+        return candidates[0]
     if isinstance(workload, Prefixes):
-        known += [best_tree(workload.cells, noise, change=change)]
-        known += [SquareRoot(cells=workload.cells)] if workload.cells <= _ROOTED else []
+        candidates += [best_tree(workload.cells, noise, change=change)]
+        candidates += [SquareRoot(cells=workload.cells)] if workload.cells <= _ROOTED else []
     else:
-        known += _hierarchies(workload.cells)
+        candidates += _hierarchies(workload.cells)
     if workload.cells <= LARGEST:
-        known += _queries_themselves(workload)
-        known += [_gaussian(workload) if noise == "gaussian" else _laplace(workload)]
-    return min(known, key=lambda strategy: expected_squared_error(strategy, workload, noise, change=change))
+        candidates += _queries_themselves(workload)
+        candidates += [_gaussian(workload) if noise == "gaussian" else _laplace(workload)]
+    return min(candidates, key=lambda strategy: expected_squared_error(strategy, workload, noise, change=change))
 
 
 def optimised(workload: Workload, noise: Noise = "gaussian") -> Dense:
@@ -72,10 +72,10 @@ def optimised(workload: Workload, noise: Noise = "gaussian") -> Dense:
     _check(workload, noise)
     if workload.cells > LARGEST:
         raise checks.refuse("workload", f"of {workload.cells} cells", f"at most {LARGEST} cells, or best_strategy")
-    known = [Dense.of(np.eye(workload.cells), precision=0), *_queries_themselves(workload)]
-    known += [Dense.of(_measured(tree), precision=0) for tree in _hierarchies(workload.cells)]
-    known += [_gaussian(workload) if noise == "gaussian" else _laplace(workload)]
-    return min(known, key=lambda strategy: expected_squared_error(strategy, workload, noise))
+    candidates = [Dense.of(np.eye(workload.cells), precision=0), *_queries_themselves(workload)]
+    candidates += [Dense.of(_measured(tree), precision=0) for tree in _hierarchies(workload.cells)]
+    candidates += [_gaussian(workload) if noise == "gaussian" else _laplace(workload)]
+    return min(candidates, key=lambda strategy: expected_squared_error(strategy, workload, noise))
 
 
 def _check(workload: Any, noise: Any, change: Any = "add-remove") -> None:
@@ -158,8 +158,8 @@ def _laplace(workload: Workload) -> Dense:
     """OPT_0 of McKenna, Miklau, Hay, Machanavajjhala 2018: the cells and p further rows of weights >= 0, with columns
     scaled to L1 norm 1, by L-BFGS-B from several starts."""
     wanted, cells = _wanted(workload), workload.cells
-    found = [_descend(wanted, start) for start in _starts(cells)]
-    _, rows = min(found, key=lambda pair: pair[0])
+    descents = [_descend(wanted, start) for start in _starts(cells)]
+    _, rows = min(descents, key=lambda pair: pair[0])
     matrix = np.concatenate([np.eye(cells), rows])
     return Dense.of(matrix / matrix.sum(axis=0), precision=_PRECISION)
 

@@ -48,10 +48,12 @@ class StepTree(Causal):
     @cached_property
     def _variances(self) -> tuple[float, ...]:
         """v_k, which is also the weight of a sum's own measurement in its estimate."""
-        found = [1.0]
+        variances = [1.0]
         for _ in self._lengths[1:]:
-            found.append(self.branching * found[-1] / (1 + self.branching * found[-1]) if self.refined else 1.0)
-        return tuple(found)
+            variances.append(
+                self.branching * variances[-1] / (1 + self.branching * variances[-1]) if self.refined else 1.0
+            )
+        return tuple(variances)
 
     @cached_property
     def known(self) -> Vector:
@@ -68,11 +70,11 @@ class StepTree(Causal):
 
     def _sums(self, cells: NDArray[np.int64]) -> Vector:
         sums: Any = cells
-        found = np.zeros(self.measurements, dtype=np.int64)
+        measured = np.zeros(self.measurements, dtype=np.int64)
         for level in range(len(self._lengths)):
-            found[self._places(level, sums.size)] = sums
+            measured[self._places(level, sums.size)] = sums
             sums = self._fold(sums)
-        return found
+        return measured
 
     def latest(self, cells: Vector) -> Vector:
         size = cells.size
@@ -87,8 +89,8 @@ class StepTree(Causal):
         for level, (length, own) in enumerate(zip(self._lengths, self._variances, strict=True)):
             if length > steps:
                 break
-            told = noisy[..., self._places(level, steps // length)]
-            below = told if below is None else own * told + (1 - own) * self._fold(below)
+            level_nodes = noisy[..., self._places(level, steps // length)]
+            below = level_nodes if below is None else own * level_nodes + (1 - own) * self._fold(below)
             nodes, some, _ = self._digits(steps, length)
             totals[..., some] += _within(below, self.branching)[..., nodes[some] - 1]
         return totals
@@ -132,22 +134,22 @@ class StepTree(Causal):
         """A sum of n steps holds at most ceil(n / apart) of the rows. The numbers held by sums of one length add up to
         at most `times`, so their squares add up to at most `times` times the largest."""
         places = min(times, -(-self.cells // apart))
-        held = [min(places, -(-length // apart)) for length in self._lengths]
-        return Reach(places * len(held), places * sum(held), held[-1])
+        counts = [min(places, -(-length // apart)) for length in self._lengths]
+        return Reach(places * len(counts), places * sum(counts), counts[-1])
 
 
 def best_step_tree(cells: int, noise: str) -> StepTree:
     """The branching whose worst total is most exact, for noise that grows with the number of levels ("laplace") or with
     its square root ("gaussian")."""
     check_noise(noise)
-    found = [StepTree(cells=cells, branching=branching) for branching in _BRANCHINGS]
+    trees = [StepTree(cells=cells, branching=branching) for branching in _BRANCHINGS]
     power = 2 if noise == "laplace" else 1
 
     def worst(tree: StepTree) -> float:
         digits = [min(tree.branching - 1, cells // length) for length in tree._lengths]
         return len(digits) ** power * sum(d * v for d, v in zip(digits, tree._variances, strict=True))
 
-    return min(found, key=worst)
+    return min(trees, key=worst)
 
 
 def _within(nodes: Floats, branching: int) -> Floats:

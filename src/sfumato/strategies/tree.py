@@ -69,20 +69,20 @@ class Tree(Strategy):
         nodes = self.cells
         while nodes > 1:
             height, nodes = height + 1, -(-nodes // self.branching)
-        given = height if self.levels is None else checks.whole(self.levels, "levels", most=height)
-        object.__setattr__(self, "levels", given)
+        levels = height if self.levels is None else checks.whole(self.levels, "levels", most=height)
+        object.__setattr__(self, "levels", levels)
 
     @cached_property
     def _levels(self) -> tuple[_Level, ...]:
         leaf = _Node(0.0, 1.0, 1.0, 1.0, 1.0)
-        found = [_Level(self.cells, leaf, leaf, 0)]
-        while len(found) < self.height:
-            under = found[-1]
+        levels = [_Level(self.cells, leaf, leaf, 0)]
+        while len(levels) < self.height:
+            under = levels[-1]
             nodes = -(-under.nodes // self.branching)
             children = under.nodes - (nodes - 1) * self.branching
             usual = _parent(under.usual, under.usual, self.branching)
-            found.append(_Level(nodes, usual, _parent(under.usual, under.last, children), children))
-        return tuple(found)
+            levels.append(_Level(nodes, usual, _parent(under.usual, under.last, children), children))
+        return tuple(levels)
 
     @property
     def height(self) -> int:
@@ -148,16 +148,16 @@ class Tree(Strategy):
             above[..., -1] *= level.usual.below / level.last.below
             up.append(down[-1] - _spread(above, self.branching, under.nodes))
             down.append(above)
-        found = [down[-1]]
+        levels = [down[-1]]
         for level, partial in reversed(list(zip(self._levels[1:], up, strict=True))):
-            total = found[-1]
+            total = levels[-1]
             rest = (1 - level.usual.own) * total
             rest[..., -1] = (1 - level.last.own) * total[..., -1]
             own = level.usual.own * total
             own[..., -1] = level.last.own * total[..., -1]
-            found[-1] = own
-            found.append(partial + _spread(rest, self.branching, partial.shape[-1]))
-        return np.concatenate(found[::-1], axis=-1)
+            levels[-1] = own
+            levels.append(partial + _spread(rest, self.branching, partial.shape[-1]))
+        return np.concatenate(levels[::-1], axis=-1)
 
     def mixing(self, workload: Workload) -> Mixing:
         if isinstance(workload, Prefixes):

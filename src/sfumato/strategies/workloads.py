@@ -131,13 +131,13 @@ def _exact_rows(given: Any, count: int, cells: int) -> tuple[tuple[Any, ...], ..
         raise checks.refuse("weights", "...", allowed) from None
     if len(rows) != count or any(len(row) != cells for row in rows):
         raise checks.refuse("weights", "...", allowed)
-    known: dict[tuple[type, Any], Any] = {}
+    fractions: dict[tuple[type, Any], Any] = {}
 
     def exactly(weight: Any) -> Any:
         key = (type(weight), weight)
-        if key not in known:
-            known[key] = checks.bound(weight, "weights")
-        return known[key]
+        if key not in fractions:
+            fractions[key] = checks.bound(weight, "weights")
+        return fractions[key]
 
     try:
         return tuple(tuple(map(exactly, row)) for row in rows)

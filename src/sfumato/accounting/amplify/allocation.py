@@ -200,8 +200,8 @@ def _log_moments(mu: float, steps: int) -> Floats:
         if left:
             base = _log_product(base, base)
     assert power is not None
-    found = (power + special.gammaln(j + 1) - j * math.log(steps))[2:]
-    return np.asarray(np.maximum(found, 0.0) + 1e-12 * (1 + j[2:] * (1 + math.log(steps)) + np.abs(power[2:])))
+    logs = (power + special.gammaln(j + 1) - j * math.log(steps))[2:]
+    return np.asarray(np.maximum(logs, 0.0) + 1e-12 * (1 + j[2:] * (1 + math.log(steps)) + np.abs(power[2:])))
 
 
 def _log_product(a: Floats, b: Floats) -> Floats:

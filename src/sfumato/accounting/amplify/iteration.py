@@ -107,13 +107,13 @@ def full_batch_rho(
     """
     number, people = checks.whole(steps, "steps"), checks.whole(units, "units")
     shift = _shift(lipschitz, smooth, rate, relation) / people
-    found = number * shift**2
+    squares = number * shift**2
     if diameter is not None:
         wide = checks.positive(diameter, "diameter") / checks.positive(rate, "rate")
         turn = int(wide / shift)
         for k in {min(max(each, 1), number) for each in (turn, turn + 1)}:  # k (d + D/k)^2 is convex in k
-            found = min(found, k * (shift + wide / k) ** 2)
-    return _energy(found, noise)
+            squares = min(squares, k * (shift + wide / k) ** 2)
+    return _energy(squares, noise)
 
 
 def _shift(lipschitz: Any, smooth: Any, rate: Any, relation: str) -> Fraction:

@@ -86,7 +86,7 @@ class Memory:
             return block.owner
         return self._lies(block, block.owner, tensor)
 
-    def made(self, tensor: torch.Tensor, owner: Owner) -> None:
+    def assign(self, tensor: torch.Tensor, owner: Owner) -> None:
         """A tensor in a block of its own, new in this pass."""
         self._blocks[address(tensor)] = block = _Block(tensor.untyped_storage(), None)
         if owner is not None:

@@ -150,7 +150,7 @@ class Watch:
             self.trace.append((func, owners))
         for output, place, owner in zip(outputs, places, owners, strict=True):
             if place not in call.blocks or func is _CONSTANT:
-                memory.made(output, owner)
+                memory.assign(output, owner)
             elif written:
                 self._write(call, output, owner)
         for name in written:
@@ -218,7 +218,7 @@ def as_one(
             before = first.before if isinstance(first, Layout) else 1
             apart = main in (None, Layout(1, before)) and all(each == Layout(0, before) for each in beside)
             owner = Layout(1, before) if apart and not common else Mixed("a recurrent layer")
-        memory.made(output, owner)
+        memory.assign(output, owner)
     _OPEN.watches[-1].trace.append(("a recurrent layer", (owner,)))
     return output
 

@@ -93,23 +93,23 @@ class RecurrentLayer(torch.autograd.Function):
         ctx.uses, ctx.batch_dim, ctx.sequences = Uses(), 1, x.shape[1]
         with _plainly(x):
             xs, h, c, *weights = (_wide(each) for each in tensors[1:])
-            kept = _ahead(kind, xs, h, c, cells.Weights(*weights), reverse)
-            ctx.save_for_backward(*tensors[1:], *kept)
+            states = _ahead(kind, xs, h, c, cells.Weights(*weights), reverse)
+            ctx.save_for_backward(*tensors[1:], *states)
             # The user's copy: whatever is done to it in place does not reach the states that the way back needs.
-            outputs = cells.after(kept[0], reverse)
-            last = _rows(cells.final(kept[1], reverse), outputs.shape[2]) if kind == "LSTM" else outputs[:0]
+            outputs = cells.after(states[0], reverse)
+            last = _rows(cells.final(states[1], reverse), outputs.shape[2]) if kind == "LSTM" else outputs[:0]
             return torch.cat([outputs, last]).to(x.dtype)
 
     @staticmethod
     @once_differentiable
     def backward(ctx: Any, grad: Tensor) -> tuple[Tensor | None, ...]:
         saved = ctx.saved_tensors
-        tensors, kept = saved[:8], saved[8:]
+        tensors, states = saved[:8], saved[8:]
         x, weights = tensors[0], cells.Weights(*(_wide(each) for each in tensors[3:]))
         with _plainly(x):
-            back = _back(ctx.kind, kept, weights, ctx.reverse, _wide(grad))
+            back = _back(ctx.kind, states, weights, ctx.reverse, _wide(grad))
             xs = _wide(x).detach()
-            hs = cells.before(kept[0], ctx.reverse)
+            hs = cells.before(states[0], ctx.reverse)
             sum_ih = back.ih.sum(0, keepdim=True)  # a bias needs no more than that, and an LSTM's two biases the same
             sum_hh = sum_ih if back.hh is back.ih else back.hh.sum(0, keepdim=True)
             sides: list[tuple[str, Tensor | None, Tensor | None]] = [
@@ -117,7 +117,7 @@ class RecurrentLayer(torch.autograd.Function):
                 ("w_hh", hs, back.hh),
                 ("b_ih", None, sum_ih),
                 ("b_hh", None, sum_hh),
-                ("w_hr", kept[-1] if back.hr is not None else None, back.hr),
+                ("w_hr", states[-1] if back.hr is not None else None, back.hr),
             ]
             uses = [
                 Use(ctx.slots[name], "bias" if a is None else "affine", a, g)
@@ -125,14 +125,18 @@ class RecurrentLayer(torch.autograd.Function):
                 if g is not None and name in ctx.slots and ctx.next_functions[ctx.slots[name]][0] is not None
             ]
             ctx.uses.keep(uses)
-            found: dict[str, Tensor | None] = {"handle": x.new_zeros(ctx.sequences, 0), "h0": back.h0, "c0": back.c0}
+            gradients: dict[str, Tensor | None] = {
+                "handle": x.new_zeros(ctx.sequences, 0),
+                "h0": back.h0,
+                "c0": back.c0,
+            }
             if _asked(ctx, "x"):
-                found["x"] = torch.matmul(back.ih, weights.ih)
+                gradients["x"] = torch.matmul(back.ih, weights.ih)
             for name, a, g in sides:
                 if g is not None and _asked(ctx, name):
-                    found[name] = g.sum((0, 1)) if a is None else g.flatten(0, 1).t() @ a.flatten(0, 1)
+                    gradients[name] = g.sum((0, 1)) if a is None else g.flatten(0, 1).t() @ a.flatten(0, 1)
             kinds = dict(zip(_NAMES[1:], tensors, strict=True))
-            grads = [found["handle"], *(_narrow(found.get(name), kinds[name]) for name in _NAMES[1:])]
+            grads = [gradients["handle"], *(_narrow(gradients.get(name), kinds[name]) for name in _NAMES[1:])]
             return (*grads, None, None)
 
 

@@ -125,9 +125,9 @@ def _through(module: Any, name: str, recording: Recording, input: Any, hx: Any) 
     _refuse_shapes(module, _called(module, name), input)
     cell, directions = module.mode == "LSTM", 2 if module.bidirectional else 1
     x = input.transpose(0, 1) if module.batch_first else input
-    given = _initial(module, x) if hx is None else hx
-    module.check_forward_args(input, given, None)
-    h0, c0 = (given[0].unbind(), given[1].unbind()) if cell else (given.unbind(), None)
+    initial = _initial(module, x) if hx is None else hx
+    module.check_forward_args(input, initial, None)
+    h0, c0 = (initial[0].unbind(), initial[1].unbind()) if cell else (initial.unbind(), None)
     hidden, cells = [], []
     for layer in range(module.num_layers):
         outputs = []
@@ -135,8 +135,8 @@ def _through(module: Any, name: str, recording: Recording, input: Any, hx: Any) 
             place = layer * directions + direction
             weights = _weights(module, place)
             c = c0[place] if c0 is not None else None
-            made = recording.run(_called(module, name), x, h0[place], c, *weights, module.mode, direction == 1)
-            output, h_n, c_n = parts(made, len(x), module.hidden_size, module.mode, direction == 1)
+            produced = recording.run(_called(module, name), x, h0[place], c, *weights, module.mode, direction == 1)
+            output, h_n, c_n = parts(produced, len(x), module.hidden_size, module.mode, direction == 1)
             outputs.append(output)
             hidden.append(h_n)
             cells.append(c_n)
@@ -150,9 +150,9 @@ def _through(module: Any, name: str, recording: Recording, input: Any, hx: Any) 
 def _weights(module: Any, place: int) -> list[Tensor | None]:
     """Read by name, at every call: weights may be computed (parametrised), or another model's (functional_call)."""
     names = module._all_weights[place]
-    found: list[Tensor | None] = [getattr(module, each) for each in names]
-    biases = found[2:4] if module.bias else [None, None]
-    return [*found[:2], *biases, found[-1] if getattr(module, "proj_size", 0) else None]
+    weights: list[Tensor | None] = [getattr(module, each) for each in names]
+    biases = weights[2:4] if module.bias else [None, None]
+    return [*weights[:2], *biases, weights[-1] if getattr(module, "proj_size", 0) else None]
 
 
 def _initial(module: Any, x: Tensor) -> Any:

@@ -32,10 +32,10 @@ def rule(node: Any, slot: int, layout: Layout | None = None, records: int | None
             "a recurrent layer takes records for the steps of one sequence: set batch_first=True on it, or transpose "
             "its input"
         )
-    found: list[Use] = [use for use in node.uses() if use.slot == slot]
-    if not found:
+    uses: list[Use] = [use for use in node.uses() if use.slot == slot]
+    if not uses:
         raise ValueError("slot: no parameter of this recurrent layer stands there")
-    _, _, a, g = found[0]
+    _, _, a, g = uses[0]
     if a is None:
         return Known(_of_records(g.sum(0, keepdim=True), node, layout, records).sum(1))
     return affine(_of_records(a, node, layout, records), _of_records(g, node, layout, records))

@@ -79,7 +79,7 @@ class Affine(Rule):
             out.addmm_(scaled[start : start + length].t(), rows[start : start + length])
         return out
 
-    def each(self) -> torch.Tensor:
+    def by_record(self) -> torch.Tensor:
         return _each(self.a, self.g)
 
     def drop(self, which: torch.Tensor) -> None:

@@ -34,7 +34,7 @@ class Rule(ABC):
         """Forget these records: their gradients are 0 from now on."""
 
     @abstractmethod
-    def each(self) -> torch.Tensor:
+    def by_record(self) -> torch.Tensor:
         """(records, *shape): every record's gradient."""
 
 
@@ -50,26 +50,29 @@ class Known(Rule):
         self._squares = squares
 
     def sizes(self) -> Sizes:
-        held = self._gradients
-        records = held.shape[0]
-        squares = lengths(held) if self._squares is None else self._squares
-        return Sizes(squares, squares * gamma(depth(records, run(records, 1)), held.dtype) ** 2)
+        gradients = self._gradients
+        records = gradients.shape[0]
+        squares = lengths(gradients) if self._squares is None else self._squares
+        return Sizes(squares, squares * gamma(depth(records, run(records, 1)), gradients.dtype) ** 2)
 
     def total(self, weights: torch.Tensor) -> torch.Tensor:
-        held = self._gradients
-        if held.dim() == 3 and not held.is_contiguous() and held.transpose(1, 2).is_contiguous():
-            return Known(held.transpose(1, 2)).total(weights).t()  # held the other way round
-        flat, each = held if held.dim() == 2 else held.reshape(held.shape[0], -1), weights.to(held.dtype)
+        gradients = self._gradients
+        if gradients.dim() == 3 and not gradients.is_contiguous() and gradients.transpose(1, 2).is_contiguous():
+            return Known(gradients.transpose(1, 2)).total(weights).t()  # held the other way round
+        flat, factors = (
+            gradients if gradients.dim() == 2 else gradients.reshape(gradients.shape[0], -1),
+            weights.to(gradients.dtype),
+        )
         records = flat.shape[0]
         length = run(records, 1)
         if records <= length:
-            return (each @ flat).reshape(held.shape[1:])
-        out = each[:length] @ flat[:length]
+            return (factors @ flat).reshape(gradients.shape[1:])
+        out = factors[:length] @ flat[:length]
         for start in range(length, records, length):
-            out += each[start : start + length] @ flat[start : start + length]
-        return out.reshape(held.shape[1:])
+            out += factors[start : start + length] @ flat[start : start + length]
+        return out.reshape(gradients.shape[1:])
 
-    def each(self) -> torch.Tensor:
+    def by_record(self) -> torch.Tensor:
         return self._gradients
 
     def drop(self, which: torch.Tensor) -> None:

@@ -22,29 +22,31 @@ class Block(Rule):
         self.parts, self.shape = parts, shape
 
     def sizes(self) -> Sizes:
-        found = [each.sizes() for each in self.parts.values()]
-        if len(found) == 1:
-            return found[0]
-        return Sizes(torch.stack([s.squares for s in found]).sum(0), torch.stack([s.doubts for s in found]).sum(0))
+        measured = [each.sizes() for each in self.parts.values()]
+        if len(measured) == 1:
+            return measured[0]
+        return Sizes(
+            torch.stack([s.squares for s in measured]).sum(0), torch.stack([s.doubts for s in measured]).sum(0)
+        )
 
     def total(self, weights: torch.Tensor) -> torch.Tensor:
-        made = {rows: each.total(weights) for rows, each in self.parts.items()}
-        out = next(iter(made.values())).new_zeros(self.shape)
-        for (start, stop), each in made.items():
-            out[start:stop] = each
+        totals = {rows: each.total(weights) for rows, each in self.parts.items()}
+        out = next(iter(totals.values())).new_zeros(self.shape)
+        for (start, stop), part in totals.items():
+            out[start:stop] = part
         return out
 
-    def each(self) -> torch.Tensor:
-        made = {rows: each.each() for rows, each in self.parts.items()}
-        one = next(iter(made.values()))
+    def by_record(self) -> torch.Tensor:
+        gradients = {rows: each.by_record() for rows, each in self.parts.items()}
+        one = next(iter(gradients.values()))
         out = one.new_zeros(len(one), *self.shape)
-        for (start, stop), each in made.items():
-            out[:, start:stop] = each
+        for (start, stop), part in gradients.items():
+            out[:, start:stop] = part
         return out
 
     def drop(self, which: torch.Tensor) -> None:
-        for each in self.parts.values():
-            each.drop(which)
+        for part in self.parts.values():
+            part.drop(which)
 
 
 def both(rules: Sequence[Rule]) -> Rule:
@@ -65,17 +67,17 @@ def both(rules: Sequence[Rule]) -> Rule:
 
 
 def _summed(rules: Sequence[Rule]) -> Rule:
-    total = rules[0].each()
-    for each in rules[1:]:
-        total = total + each.each()
+    total = rules[0].by_record()
+    for use in rules[1:]:
+        total = total + use.by_record()
     return Known(total)
 
 
 def _joined_blocks(blocks: Sequence[Block]) -> Rule:
     parts: dict[tuple[int, int], list[Rule]] = {}
     for block in blocks:
-        for rows, each in block.parts.items():
-            parts.setdefault(rows, []).append(each)
+        for rows, part in block.parts.items():
+            parts.setdefault(rows, []).append(part)
     ordered = sorted(parts)
     if any(second[0] < first[1] for first, second in pairwise(ordered)):
         return _summed(blocks)

@@ -41,7 +41,7 @@ def convolution(node: Any, x: torch.Tensor, g: torch.Tensor, weight: tuple[int, 
     if x.dtype.itemsize < 4:
         x, g = x.float(), g.float()
     one = Convolution(node, x, g, records, weight)
-    return Known(one.each()) if one.held_is_cheaper() else one
+    return Known(one.by_record()) if one.held_is_cheaper() else one
 
 
 class Convolution(Rule):
@@ -66,13 +66,13 @@ class Convolution(Rule):
     def held_is_cheaper(self) -> bool:
         """By shapes alone."""
         pixels, places = (self._frames * math.prod(each.shape[2:]) for each in (self._slid, self._still))
-        held = math.prod(self._weight)
+        entries = math.prod(self._weight)
         shifts = 2 * math.prod(self._form.kernel) * self._form.groups
         ghost = 2 * pixels**2 * self._slid.shape[1] + 2 * places**2 * self._still.shape[1]
         ghost += TRAFFIC // 4 * places**2 * shifts
-        if self._records * held * self._x.dtype.itemsize > 4 * HELD and 4 * (pixels**2 + places**2) < PAIRS:
+        if self._records * entries * self._x.dtype.itemsize > 4 * HELD and 4 * (pixels**2 + places**2) < PAIRS:
             return False
-        return places > 1 and ghost > TRAFFIC * held
+        return places > 1 and ghost > TRAFFIC * entries
 
     def sizes(self) -> Sizes:
         kind, groups = self._x.dtype, self._form.groups
@@ -112,9 +112,9 @@ class Convolution(Rule):
         return parts.reshape(self._records * self._form.groups, tensor.shape[1] // self._form.groups, -1)
 
     def total(self, weights: torch.Tensor) -> torch.Tensor:
-        each = weights.to(self._g.dtype)
-        each = each if self._frames == 1 else each.repeat_interleave(self._frames)
-        scaled = self._g * each.reshape(-1, *[1] * (self._g.dim() - 1))
+        factors = weights.to(self._g.dtype)
+        factors = factors if self._frames == 1 else factors.repeat_interleave(self._frames)
+        scaled = self._g * factors.reshape(-1, *[1] * (self._g.dim() - 1))
         step = self._length() * self._frames
         out = self._back(scaled[:step], self._x[:step], self._weight, self._form.groups)
         for start in range(step, len(scaled), step):
@@ -130,7 +130,7 @@ class Convolution(Rule):
         )  # fmt: skip
         return got[1]
 
-    def each(self) -> torch.Tensor:
+    def by_record(self) -> torch.Tensor:
         """A few records at a time, so that what a convolution makes on the way stays in the cache."""
         size = self._x.dtype.itemsize * (math.prod(self._weight) + (self._x.numel() + self._g.numel()) // self._records)
         several = min(self._records, max(8, AT_ONCE // size))
@@ -140,15 +140,15 @@ class Convolution(Rule):
             count = min(several, self._records - start)
             inputs, grown = (_aside(each[start : start + count]) for each in (x, g))
             weight = (count * self._weight[0], *self._weight[1:])
-            made = self._back(grown, inputs, weight, count * self._form.groups)
+            gradients = self._back(grown, inputs, weight, count * self._form.groups)
             if count == self._records:
-                return made.reshape(count, *self._weight)
-            out[start : start + count] = made.reshape(count, *self._weight)
+                return gradients.reshape(count, *self._weight)
+            out[start : start + count] = gradients.reshape(count, *self._weight)
         return out
 
     def drop(self, which: torch.Tensor) -> None:
-        each = which.repeat_interleave(self._frames)
-        self._x, self._g = blanked(self._x, each), blanked(self._g, each)
+        frames = which.repeat_interleave(self._frames)
+        self._x, self._g = blanked(self._x, frames), blanked(self._g, frames)
 
 
 def _aside(parts: torch.Tensor) -> torch.Tensor:
@@ -176,7 +176,7 @@ def _patch_pairs(pairs: torch.Tensor, pixels: tuple[int, ...], out: tuple[int, .
     if math.prod(form.kernel) == 1 and not any(form.padding) and set(form.stride) == {1}:
         return pairs
     pairs = pairs.reshape(-1, *pixels, *pixels)
-    made = pairs.new_zeros(len(pairs), *out, *out)
+    sums = pairs.new_zeros(len(pairs), *out, *out)
     for offsets in itertools.product(*(range(size) for size in form.kernel)):
         to, taken = [], []
         for dim, offset in enumerate(offsets):
@@ -189,5 +189,5 @@ def _patch_pairs(pairs: torch.Tensor, pixels: tuple[int, ...], out: tuple[int, .
             start = first + low * form.stride[dim]
             taken.append(slice(start, start + (high - low - 1) * form.stride[dim] + 1, form.stride[dim]))
         else:
-            made[(slice(None), *to, *to)] += pairs[(slice(None), *taken, *taken)]
-    return made.reshape(len(pairs), math.prod(out), -1)
+            sums[(slice(None), *to, *to)] += pairs[(slice(None), *taken, *taken)]
+    return sums.reshape(len(pairs), math.prod(out), -1)

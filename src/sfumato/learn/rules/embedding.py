@@ -39,11 +39,11 @@ class Embedding(Rule):
         """The squares by adding up equal look-ups first, in double precision."""
         records, _, wide = self.g.shape
         keys = self.ids + self.rows * torch.arange(records).unsqueeze(1)
-        found, where = torch.unique(keys, return_inverse=True)
-        sums = torch.zeros(len(found), wide, dtype=torch.float64)
+        distinct, where = torch.unique(keys, return_inverse=True)
+        sums = torch.zeros(len(distinct), wide, dtype=torch.float64)
         sums.index_add_(0, where.reshape(-1), self.g.reshape(-1, wide).double())
         out = torch.zeros(records, dtype=torch.float64)
-        return out.index_add_(0, found // self.rows, sums.square().sum(1))
+        return out.index_add_(0, distinct // self.rows, sums.square().sum(1))
 
     def total(self, weights: torch.Tensor) -> torch.Tensor:
         wide, ids = self.g.shape[2], self.ids.reshape(-1)
@@ -51,11 +51,11 @@ class Embedding(Rule):
         if self.rows <= 2 * len(ids):
             out = torch.zeros(self.rows, wide, dtype=torch.float64)
             return out.index_add_(0, ids, scaled).to(self.g.dtype)
-        found, where = torch.unique(ids, return_inverse=True)
-        sums = torch.zeros(len(found), wide, dtype=torch.float64).index_add_(0, where, scaled)
-        return torch.zeros(self.rows, wide, dtype=self.g.dtype).index_copy_(0, found, sums.to(self.g.dtype))
+        distinct, where = torch.unique(ids, return_inverse=True)
+        sums = torch.zeros(len(distinct), wide, dtype=torch.float64).index_add_(0, where, scaled)
+        return torch.zeros(self.rows, wide, dtype=self.g.dtype).index_copy_(0, distinct, sums.to(self.g.dtype))
 
-    def each(self) -> torch.Tensor:
+    def by_record(self) -> torch.Tensor:
         records, _, wide = self.g.shape
         out = torch.zeros(records * self.rows, wide, dtype=self.g.dtype)
         keys = self.ids + self.rows * torch.arange(records).unsqueeze(1)
@@ -86,8 +86,8 @@ class Tied(Rule):
     def total(self, weights: torch.Tensor) -> torch.Tensor:
         return self._multiplied.total(weights).add_(self._looked.total(weights))
 
-    def each(self) -> torch.Tensor:
-        return self._looked.each() + self._multiplied.each()
+    def by_record(self) -> torch.Tensor:
+        return self._looked.by_record() + self._multiplied.by_record()
 
     def drop(self, which: torch.Tensor) -> None:
         self._looked.drop(which)

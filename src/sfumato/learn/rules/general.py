@@ -56,9 +56,13 @@ def anything(use: Use) -> torch.Tensor:
     alone = torch.where(own, use.g, 0.0)
     child, number = use.node.next_functions[use.slot]
     with _finite(use) as bad:
-        made = sent_back(GradientEdge(use.node, 0), GradientEdge(child, number), alone)
-    made = made.transpose(1, 2) if use.turned else made
-    return made.masked_fill_(bad.reshape(-1, *[1] * (made.dim() - 1)), torch.nan) if bool(bad.any()) else made
+        gradients = sent_back(GradientEdge(use.node, 0), GradientEdge(child, number), alone)
+    gradients = gradients.transpose(1, 2) if use.turned else gradients
+    return (
+        gradients.masked_fill_(bad.reshape(-1, *[1] * (gradients.dim() - 1)), torch.nan)
+        if bool(bad.any())
+        else gradients
+    )
 
 
 def sent_back(start: GradientEdge, goal: GradientEdge | torch.Tensor, gradients: torch.Tensor) -> torch.Tensor:
@@ -74,19 +78,19 @@ def sent_back(start: GradientEdge, goal: GradientEdge | torch.Tensor, gradients:
 def _finite(use: Use) -> Iterator[torch.Tensor]:
     """Which records have something that is not finite in what the node kept. As long as this is open, it is 0 there."""
     bad = torch.zeros(use.records, dtype=torch.bool)
-    kept = [(each, use.saved[name]) for name, each in graph.saved(use.node).items() if name in use.saved]
-    for each, layout in kept:
-        bad |= ~layout.split(each, use.records).flatten(1).isfinite().all(1)
+    saved = [(each, use.saved[name]) for name, each in graph.saved(use.node).items() if name in use.saved]
+    for tensor, layout in saved:
+        bad |= ~layout.split(tensor, use.records).flatten(1).isfinite().all(1)
     if not bool(bad.any()):
         yield bad
         return
     before = []
-    for each, layout in kept:
-        rows = each.data  # no new version of the tensor: the graph takes it as it is
+    for tensor, layout in saved:
+        rows = tensor.data  # no new version of the tensor: the graph takes it as it is
         for dim, step in enumerate(rows.stride()):
             rows = rows.narrow(dim, 0, 1) if step == 0 else rows  # one number that is seen more than once
-        if rows.shape[layout.dim] == each.shape[layout.dim]:
-            index = bad[layout.owners(each.shape[layout.dim], use.records)].nonzero().reshape(-1)
+        if rows.shape[layout.dim] == tensor.shape[layout.dim]:
+            index = bad[layout.owners(tensor.shape[layout.dim], use.records)].nonzero().reshape(-1)
             before.append((rows, layout.dim, index, rows.index_select(layout.dim, index)))
             rows.index_fill_(layout.dim, index, 0.0)
     try:

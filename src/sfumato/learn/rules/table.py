@@ -38,8 +38,8 @@ def keep(node: Any) -> Kept:
 
 def rule(use: Use) -> Rule | None:
     """The gradients of the operand, record by record, as this use gives them; None where only `anything` can tell."""
-    known = _RULES.get((use.kept.name, use.slot))
-    return None if known is None or use.g.is_complex() else known(use)
+    special = _RULES.get((use.kept.name, use.slot))
+    return None if special is None or use.g.is_complex() else special(use)
 
 
 def looked(ids: torch.Tensor, padding: int, g: torch.Tensor, rows: int) -> Embedding:
@@ -134,10 +134,10 @@ def _looked_up(use: Use) -> Rule | None:
 
 
 def _scaled_layer(use: Use) -> Rule | None:
-    kept = use.kept
-    if use.turned or use.layout.dim >= use.g.dim() - len(kept.normalized_shape):
+    node = use.kept
+    if use.turned or use.layout.dim >= use.g.dim() - len(node.normalized_shape):
         return None
-    return _spread(use, small.layer_norm(use.g, kept.input, kept.result1, kept.result2))
+    return _spread(use, small.layer_norm(use.g, node.input, node.result1, node.result2))
 
 
 def _scaled_group(use: Use) -> Rule | None:
@@ -145,8 +145,8 @@ def _scaled_group(use: Use) -> Rule | None:
         return None
     if "scales" not in use.kept.values:
         use.kept.values["scales"] = small.group_norm(use.kept, use.g)
-    found = use.kept.values["scales"][use.slot - 1]
-    return Known(use.layout.split(found, use.records).sum(1))
+    scales = use.kept.values["scales"][use.slot - 1]
+    return Known(use.layout.split(scales, use.records).sum(1))
 
 
 def _repeated(use: Use) -> Rule | None:
