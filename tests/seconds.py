@@ -1,0 +1,78 @@
+"""What each folder of tests costs, printed at the end of every run: tests, seconds on the clock, seconds of the
+processor, and the share of `make test` that the folder has. Nothing fails by it: times are the machine's, not ours.
+
+The processor's seconds are the ones to compare between machines: they hold what a test and the programs that it
+started have computed, and no waiting for others.
+"""
+
+from __future__ import annotations
+
+import os
+from collections import defaultdict
+from collections.abc import Generator
+from pathlib import PurePosixPath
+
+import pytest
+
+AREA = 40  # seconds of one core in `make test`; what takes longer is marked slow and runs in `make test-all`
+# Folders that stand for more than an area, or for less. Together they fit 8 minutes of two cores, with room to add one.
+SHARES = {
+    "ledger": 100, "cli": 100, "rules": 80, "query": 80, "mechanisms": 70, "audit": 60, "learn": 60, ".": 60,
+    "accounting": 60, "noise": 25, "project": 25, "fuzz": 20, "strategies": 20, "bounds": 15, "golden": 15,
+}  # fmt: skip
+
+
+def folder_of(nodeid: str) -> str:
+    """`ledger` for tests/ledger/test_lock.py::test_one, `.` for tests that stand in tests/ itself."""
+    parts = PurePosixPath(nodeid.partition("::")[0]).parts
+    inside = parts[parts.index("tests") + 1 :] if "tests" in parts else parts
+    return inside[0] if len(inside) > 1 else "."
+
+
+def processor_seconds() -> float:
+    """What this process and the children that it waited for have computed so far."""
+    spent = os.times()
+    return spent.user + spent.system + spent.children_user + spent.children_system
+
+
+class Seconds:
+    """Adds up reports by folder, in the process that hears of all of them; workers only measure."""
+
+    def __init__(self) -> None:
+        self.tests: defaultdict[str, set[str]] = defaultdict(set)
+        self.clock: defaultdict[str, float] = defaultdict(float)
+        self.processor: defaultdict[str, float] = defaultdict(float)
+        self._before = processor_seconds()
+
+    @pytest.hookimpl(wrapper=True)
+    def pytest_runtest_makereport(self) -> Generator[None, pytest.TestReport, pytest.TestReport]:
+        report = yield
+        now = processor_seconds()
+        report.processor = now - self._before  # a report's attributes travel from worker to controller
+        self._before = now
+        return report
+
+    def pytest_runtest_logreport(self, report: pytest.TestReport) -> None:
+        folder = folder_of(report.nodeid)
+        self.tests[folder].add(report.nodeid)
+        self.clock[folder] += report.duration
+        self.processor[folder] += getattr(report, "processor", 0.0)
+
+    def lines(self) -> list[str]:
+        table = [f"{'tests/':<14}{'tests':>7}{'clock':>9}{'processor':>11}{'share':>7}"]
+        for folder in sorted(self.tests, key=lambda name: -self.processor[name]):
+            share = SHARES.get(folder, AREA)
+            figures = f"{len(self.tests[folder]):>7}{self.clock[folder]:>8.1f}s{self.processor[folder]:>10.1f}s"
+            over = "  over" if self.processor[folder] > share else ""
+            table.append(f"{folder:<14}{figures}{share:>6}s{over}")
+        if len(self.tests) > 1:
+            clock, processor = sum(self.clock.values()), sum(self.processor.values())
+            count = sum(len(nodeids) for nodeids in self.tests.values())
+            table.append(f"{'together':<14}{count:>7}{clock:>8.1f}s{processor:>10.1f}s")
+        return table
+
+    def pytest_terminal_summary(self, terminalreporter: pytest.TerminalReporter) -> None:
+        if self.tests:
+            terminalreporter.section("seconds by folder")
+            for line in self.lines():
+                terminalreporter.write_line(line)
