@@ -23,6 +23,7 @@ from sfumato.query import bounding
 from sfumato.query.blur import Blur, Kind
 from sfumato.query.bounding import ROOM, Sums, Votes
 from sfumato.query.measures import Coordinate, Measure, count_rows
+from sfumato.sources.duckdb import DUCKDB
 
 KINDS: tuple[Kind, ...] = ("gaussian", "laplace")
 BITS = 12
@@ -52,7 +53,7 @@ def run(statement: exp.Query, table: Sequence[Row]) -> list[tuple[Any, ...]]:
     columns = zip(*table, strict=True) if table else ((), (), ())
     named = zip(("u", "k", "q"), columns, strict=True)
     engine().register("base", pa.table({name: pa.array(cells, pa.int64()) for name, cells in named}))
-    return sorted(engine().execute(statement.sql("duckdb")).fetchall())
+    return sorted(engine().execute(DUCKDB.text(statement)).fetchall())
 
 
 def statement(coordinates: Sequence[Coordinate], kind: Kind, *, votes: Votes | None = None, **more: Any) -> Sums:
@@ -172,20 +173,20 @@ def test_packed_and_plain_sums_are_equal(kind: Kind, low: int, high: int, monkey
     table = made_up(7, low, high, nulls=False)
     for coordinates in ((counts(3), sums(40, low, high)), (sums(40, low, high), counts(3))):
         packed = statement(coordinates, kind)
-        assert "AS p" in packed.statement.sql("duckdb")
+        assert "AS p" in DUCKDB.text(packed.statement)
         found = run(packed.statement, table)
         check_weights(table, coordinates, packed)
         with monkeypatch.context() as patch:
             patch.setattr(bounding, "_PACKED_WIDTH", 0)
             plain = statement(coordinates, kind)
-            assert "AS p" not in plain.statement.sql("duckdb")
+            assert "AS p" not in DUCKDB.text(plain.statement)
             assert run(plain.statement, table) == found
 
 
 @pytest.mark.parametrize("kind", KINDS)
 def test_what_may_be_null_or_wide_is_not_packed(kind: Kind) -> None:
     for other in (sums(9, 0, 9, nullable=True), sums(9, 0, 2**24), sums(9, -(2**25), -(2**25) + 3)):
-        assert "AS p" not in statement((counts(3), other), kind).statement.sql("duckdb")
+        assert "AS p" not in DUCKDB.text(statement((counts(3), other), kind).statement)
 
 
 @pytest.mark.parametrize("kind", KINDS)
@@ -197,7 +198,7 @@ def test_a_huge_pair_keeps_its_limit_packed_or_not(kind: Kind) -> None:
         made = statement(coordinates, kind)
         rows = sqlglot.parse_one(quick.format(q=high, n=n))
         assert isinstance(rows, exp.Query)
-        ((_, _, *numbers),) = engine().execute(replace(made, rows=rows).statement.sql("duckdb")).fetchall()
+        ((_, _, *numbers),) = engine().execute(DUCKDB.text(replace(made, rows=rows).statement)).fetchall()
         norm = length({0: [int(each) for each in numbers]}, coordinates, kind)
         assert norm <= (2**BITS) ** (2 if kind == "gaussian" else 1)
 

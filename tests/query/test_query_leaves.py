@@ -18,6 +18,7 @@ from sqlglot import exp
 from sfumato.query.kinds import Kind, Typed
 from sfumato.query.leaves import MOST_BINS, Leaves, bin_of, leaves_of
 from sfumato.query.refusal import QueryError
+from sfumato.sources.duckdb import DUCKDB
 
 X = exp.column("x", quoted=True)
 
@@ -27,7 +28,7 @@ def run(tree: exp.Expression, values: Any, type_: Any) -> list[Any]:
     assert t.num_rows
     with duckdb.connect() as connection:
         connection.register("t", t)
-        rows = connection.sql(exp.select(tree).from_("t").order_by("i").sql("duckdb")).fetchall()
+        rows = connection.sql(DUCKDB.text(exp.select(tree).from_("t").order_by("i"))).fetchall()
     return [each for (each,) in rows]
 
 

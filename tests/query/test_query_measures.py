@@ -12,6 +12,7 @@ from sqlglot import exp
 
 from sfumato.errors import ArgumentError
 from sfumato.query.measures import WEIGHT_BITS, Coordinate, Measure, count_rows, weight_bits
+from sfumato.sources.duckdb import DUCKDB
 
 CELLS = [0.0, -0.0, 1.0, 2.5, -3.75, 1e9, -1e9, 1e308, -1e308, 5e-324, None, math.inf, -math.inf]
 
@@ -27,7 +28,7 @@ def quanta(each: Coordinate, cells: list[Any]) -> list[Any]:
     with duckdb.connect() as engine:
         engine.execute("CREATE TABLE t (i INT, x DOUBLE)")
         engine.executemany("INSERT INTO t VALUES (?, ?)", [[i, x] for i, x in enumerate(cells)])
-        return [row[0] for row in engine.execute(f"SELECT {tree.sql('duckdb')} FROM t ORDER BY i").fetchall()]
+        return [row[0] for row in engine.execute(f"SELECT {DUCKDB.text(tree)} FROM t ORDER BY i").fetchall()]
 
 
 @pytest.mark.parametrize(("low", "high"), [(0, 10), (-5, 5), (-100, -1), (Fraction(1, 3), Fraction(2, 3)), (0, 10**8)])

@@ -20,6 +20,7 @@ from sfumato import Unit, sql
 from sfumato.query.plan import Sql
 from sfumato.schema import Schema, Table, category, date, key, real, whole
 from sfumato.sources import connect, source
+from sfumato.sources.duckdb import DUCKDB
 from tests.query.still import Still
 
 FOLDER = Path(__file__).parent / "rewrites"
@@ -61,10 +62,10 @@ class _Listening:
         tables = {name: (SCHEMA.table(name), source(pa.table(each))) for name, each in DATA.items()}
         self._opened = connect(tables, threads=1)
         self.tables = self._opened.tables
-        self.asked: list[str] = []
+        self.asked: list[Any] = []
 
     def run(self, tree: Any) -> Any:
-        self.asked.append(tree.sql("duckdb", pretty=True))
+        self.asked.append(tree)
         return self._opened.run(tree)
 
     def close(self) -> None:
@@ -75,14 +76,19 @@ def plan_in(query: str) -> Sql:
     return sql(query, SCHEMA, unit=Unit("user:patient"))
 
 
-def statements(query: str) -> str:
-    """All statements of a release, one after the other."""
+def trees(query: str) -> list[Any]:
+    """All statements of a release, in words of the vocabulary."""
     connection = _Listening()
     try:
         plan_in(query)._run(connection, SimpleNamespace(noise=Still()))  # type: ignore[arg-type]
     finally:
         connection.close()
-    return "\n\n".join(f"{each};" for each in connection.asked) + "\n"
+    return connection.asked
+
+
+def statements(query: str) -> str:
+    """All statements of a release as DuckDB's text, one after the other."""
+    return "\n\n".join(f"{DUCKDB.text(tree, pretty=True)};" for tree in trees(query)) + "\n"
 
 
 def halves(file: Path) -> tuple[str, str]:

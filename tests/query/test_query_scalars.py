@@ -14,6 +14,7 @@ from sqlglot import exp
 from sfumato.query.expressions.scalars import translate
 from sfumato.query.kinds import Kind, Typed
 from sfumato.query.relation import Relation, Scope
+from sfumato.sources.duckdb import DUCKDB
 
 COLUMNS = {
     "x": Kind("real", Fraction(0), Fraction(120)),
@@ -42,7 +43,7 @@ def value(text: str, **cells: str) -> Any:
     """Of the expression on the one row, with some cells replaced by SQL."""
     changed = ", ".join(f"{sql} AS {name}" for name, sql in cells.items())
     table = f"SELECT * REPLACE ({changed}) FROM ({ROW})" if cells else ROW
-    sql = exp.select(read(text).tree.as_("v")).sql(dialect="duckdb")
+    sql = DUCKDB.text(exp.select(read(text).tree.as_("v")))
     return duckdb.sql(f"{sql} FROM ({table}) AS t").fetchall()[0][0]
 
 

@@ -23,6 +23,7 @@ from sfumato.query.expressions.scalars import translate
 from sfumato.query.kinds import Kind, Typed
 from sfumato.query.refusal import QueryError
 from sfumato.query.relation import Relation, Scope
+from sfumato.sources.duckdb import DUCKDB
 
 HUGE = 1.7e308
 NUMBERS = Kind("real", Fraction(-5), Fraction(10))
@@ -229,7 +230,9 @@ def check(found: Typed, value: Any) -> None:
 
 def run(engine: duckdb.DuckDBPyConnection, tree: exp.Expression, table: str) -> list[Any]:
     query = exp.select(tree.copy().as_("x")).from_(exp.to_table(table).as_("t"))
-    sql = query.order_by(exp.column("i", table="t")).sql(dialect="duckdb")
+    asked = query.order_by(exp.column("i", table="t"))
+    DUCKDB.check(asked)
+    sql = DUCKDB.text(asked)
     return [value for (value,) in engine.execute(sql).fetchall()]
 
 

@@ -18,6 +18,7 @@ from sfumato.query.relation import UNIT, Relation
 from sfumato.query.relations.bases import base_tables
 from sfumato.query.relations.rows_of import relation
 from sfumato.schema import Schema, Table, category, flag, key, real, whole
+from sfumato.sources.duckdb import DUCKDB
 from sfumato.units import Unit
 
 USER = Unit("user:user")
@@ -98,7 +99,9 @@ def meant(sql: str, unit: Unit = USER, schema: Schema | None = None) -> Relation
     schema = schema or (OF_ROWS if unit == ROW else SCHEMA)
     query = sqlglot.parse_one(sql, dialect="duckdb")
     assert isinstance(query, exp.Query)
-    return relation(query, base_tables(schema, unit), unit)
+    made = relation(query, base_tables(schema, unit), unit)
+    DUCKDB.check(made.tree)
+    return made
 
 
 def opened(tables: Tables, threads: int = 1, users: pa.DataType | None = None) -> duckdb.DuckDBPyConnection:
@@ -117,7 +120,7 @@ def opened(tables: Tables, threads: int = 1, users: pa.DataType | None = None) -
 
 def run(made: Relation, tables: Tables | duckdb.DuckDBPyConnection) -> list[dict[str, Any]]:
     con = tables if isinstance(tables, duckdb.DuckDBPyConnection) else opened(tables)
-    return con.sql(made.tree.sql(dialect="duckdb")).to_arrow_table().to_pylist()
+    return con.sql(DUCKDB.text(made.tree)).to_arrow_table().to_pylist()
 
 
 @functools.cache

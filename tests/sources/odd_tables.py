@@ -14,10 +14,10 @@ import pandas
 import polars
 import pyarrow
 import pyarrow.parquet
-import sqlglot
 
 from sfumato.schema import Table, category, date, flag, key, moment, real, whole
 from sfumato.sources import Connection, Csv, DuckDBTable, Frame, Parquet, Source, connect
+from sfumato.sources.vocabulary import read
 
 TEXTS = Table(
     {
@@ -153,7 +153,7 @@ TEXT_KINDS: dict[str, Callable[[Path], Source]] = {
 
 
 def run(opened: Connection, text: str) -> list[dict[str, Any]]:
-    return opened.run(sqlglot.parse_one(text, dialect="duckdb")).to_pylist()
+    return opened.run(read(text)).to_pylist()
 
 
 def view(table: Table, source: Source) -> list[dict[str, Any]]:

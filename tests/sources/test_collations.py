@@ -22,6 +22,7 @@ from sfumato.query import Limits, sql
 from sfumato.rows import Rows
 from sfumato.schema import Column, Schema, Table, category, flag, key, real
 from sfumato.sources import DuckDBTable, columns_of, connect
+from sfumato.sources.vocabulary import read
 from sfumato.units import Unit
 from sfumato_referee.attacks.asking import before_noise, moved
 
@@ -76,9 +77,8 @@ QUESTIONS = {
     "SELECT COUNT(*) AS n FROM t WHERE tag BETWEEN 'A' AND 'Z'": 1,
     "SELECT COUNT(*) AS n FROM t AS a JOIN t AS b ON a.tag = b.tag": 2,
     "SELECT COUNT(*) AS n FROM t AS a JOIN t AS b ON a.tag || '' = b.tag || ''": 2,
-    "SELECT COUNT(*) AS n FROM t AS a JOIN t AS b ON SUBSTR(a.tag, 1) = SUBSTR(b.tag, 1)": 2,
+    "SELECT COUNT(*) AS n FROM t AS a JOIN t AS b ON part(a.tag, 1) = part(b.tag, 1)": 2,
     "SELECT COUNT(*) AS n FROM (SELECT DISTINCT tag FROM t)": 2,
-    "SELECT COUNT(*) AS n FROM (SELECT tag FROM t UNION SELECT tag FROM t)": 2,
     "SELECT COUNT(*) AS n FROM (SELECT CASE WHEN tag IS NULL THEN 'z' ELSE tag END AS tag FROM t GROUP BY 1)": 2,
     "SELECT COUNT(*) AS n FROM t WHERE tag LIKE 'A'": 1,
 }
@@ -91,8 +91,12 @@ def test_every_comparison_is_of_bytes(text: str, tmp_path: Path) -> None:
     )
     session = connect({"t": (SCHEMA.table(), file)})
     try:
-        answer = session.run(sqlglot.parse_one(text, dialect="duckdb"))
+        answer = session.run(read(text))
         assert answer.column("n").to_pylist() == [QUESTIONS[text]]
+        union = "SELECT COUNT(*) AS n FROM (SELECT tag FROM t UNION SELECT tag FROM t)"
+        assert session._engine.sql(union).fetchall() == [(2,)]  # type: ignore[attr-defined]
+        with pytest.raises(PlanError, match="no word of the vocabulary"):
+            session.run(read(union))
         ends = session.run(sqlglot.parse_one("SELECT MIN(tag) AS a, MAX(tag) AS b FROM t", dialect="duckdb"))
         assert ends.to_pylist() == [{"a": "A", "b": "a"}]
     finally:

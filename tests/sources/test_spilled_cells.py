@@ -20,9 +20,10 @@ from tests.cli.front import environment
 
 TABLE = Table({"who": key(), "n": whole(0, 100)}, unit="who")
 SPILLS = """
-import hashlib, sys, pyarrow as pa, sqlglot
+import hashlib, sys, pyarrow as pa
 from sfumato.schema import Table, key, whole
 from sfumato.sources import Frame, connect
+from sfumato.sources.vocabulary import read
 table = Table({"who": key(), "n": whole(0, 100)}, unit="who")
 who = ["Violetta-" + hashlib.sha256(str(n).encode()).hexdigest() for n in range(300_000)]
 rows = pa.table({"who": who, "n": [n % 100 for n in range(300_000)]})
@@ -30,7 +31,7 @@ opened = connect({"people": (table, Frame(rows))}, threads=1, memory=32 * 2**20,
 text = "SELECT max(s) AS s, max(who) AS w FROM (SELECT who, sum(n) OVER (ORDER BY who DESC) AS s FROM people)"
 print("open", flush=True)
 while True:
-    opened.run(sqlglot.parse_one(text, dialect="duckdb"))
+    opened.run(read(text))
 """
 
 

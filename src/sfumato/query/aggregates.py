@@ -10,9 +10,10 @@ from typing import Any
 
 from sqlglot import exp
 
+from ..sources.duckdb import DUCKDB
 from .kinds import Kind, Typed
 from .leaves import Leaves, bin_of, leaves_of
-from .measures import Measure, count_rows
+from .measures import Measure, count_rows, stored_text
 from .refusal import QueryError
 from .released import formulas
 from .released.figures import Figure
@@ -54,7 +55,7 @@ class Ranked:
     @property
     def tree(self) -> str:
         """Names the counts that it is read from."""
-        return f"ranks of {self.x.tree.sql('duckdb')}"
+        return f"ranks of {stored_text(self.x.tree)}"
 
 
 @dataclass(frozen=True)
@@ -86,7 +87,7 @@ class Argument:
         """The text without the types that exact arithmetic goes through."""
         if "CAST(" not in self.text:
             return self.text
-        holder = exp.paren(self.tree.copy())
+        holder = exp.paren(DUCKDB.lowered(self.tree), copy=False)
         for node in list(holder.find_all(exp.Cast)):
             inner = node.this  # an exact number stands there as a text
             node.replace(exp.Literal.number(inner.this) if isinstance(inner, exp.Literal) else inner)
@@ -117,7 +118,7 @@ class Argument:
             return self
         there = exp.Not(this=exp.Is(this=exp.paren(other.tree.copy()), expression=exp.Null()))
         tree = kept(self.tree.copy(), there)
-        return replace(self, tree=tree, nullable=True, text=tree.sql("duckdb"))
+        return replace(self, tree=tree, nullable=True, text=stored_text(tree))
 
     def middle(self) -> Fraction:
         """Of the interval; a short number, so that shifting by it is as exact as floats are."""

@@ -18,11 +18,11 @@ from dataclasses import dataclass
 from fractions import Fraction
 from functools import cached_property, lru_cache
 
-import sqlglot
 from sqlglot import exp
 
 from .. import grid
 from ..errors import ArgumentError
+from ..sources.vocabulary import read
 from .blur import Blur
 from .measures import LARGEST_SUM, Coordinate
 from .relation import UNIT
@@ -101,9 +101,9 @@ class Sums:
         full = 1 << self.bits
         if self.leaves:
             by = f"{keys}, leaf" if keys else "leaf"
-            return f"SELECT {by}, {full} * CAST(count(*) AS HUGEINT) AS s0 FROM _rows{there} GROUP BY {by}"
-        sums = [f"{full} * CAST({self._sum(i)} AS HUGEINT) AS s{i}" for i in range(len(self.coordinates))]
-        sums += [f"{full} * CAST(count(*) AS HUGEINT) AS v"] if self.votes else []
+            return f"SELECT {by}, {full} * CAST(count(*) AS INT128) AS s0 FROM _rows{there} GROUP BY {by}"
+        sums = [f"{full} * CAST({self._sum(i)} AS INT128) AS s{i}" for i in range(len(self.coordinates))]
+        sums += [f"{full} * CAST(count(*) AS INT128) AS v"] if self.votes else []
         columns = ", ".join([*([keys] if keys else []), *sums])
         return f"SELECT {columns} FROM _rows{there}" + (f" GROUP BY {keys}" if keys else "")
 
@@ -111,13 +111,13 @@ class Sums:
         counts = self.coordinates[i].measure.row is None
         if self.units and self.single and not self.leaves:
             return "1" if counts else f"coalesce(q{i}, 0)"
-        return "count(*)" if counts else f"coalesce(sum(q{i}), 0)"
+        return "count(*)" if counts else f"coalesce(exact_sum(q{i}), 0)"
 
     def _held(self, i: int) -> str:
         """A unit's sum in one group, as a BIGINT that products of it stay within."""
         if self.coordinates[i].measure.row is None:
-            return f"least({self._sum(i)}, {LARGEST_SUM})"
-        return f"CAST(greatest(least({self._sum(i)}, {LARGEST_SUM}), {-LARGEST_SUM}) AS BIGINT)"
+            return f"least_present({self._sum(i)}, {LARGEST_SUM})"
+        return f"CAST({_held(self._sum(i), LARGEST_SUM)} AS BIGINT)"
 
     @cached_property
     def _packed(self) -> str:
@@ -133,7 +133,7 @@ class Sums:
         if self.coordinates[other].measure.nullable or not high - low < _PACKED_WIDTH or abs(low) >= _PACKED_WIDTH:
             return ""
         row = f"{_PACKED} + CAST(q{other} AS BIGINT) - {low}" if low else f"{_PACKED} + q{other}"
-        return f"CAST(least(sum({row}), {2**63 - 1}) AS BIGINT) AS p"
+        return f"CAST(least_present(exact_sum({row}), {2**63 - 1}) AS BIGINT) AS p"
 
     def _reach_of_rows(self, i: int) -> tuple[int, int]:
         """What one row may add, in steps; rounding may lead a step out of the bounds."""
@@ -149,7 +149,7 @@ class Sums:
         low, _ = self._reach_of_rows(i)
         if not low:
             return f"(p & {_PACKED - 1})"
-        return f"greatest(least((p & {_PACKED - 1}) + {low} * (p >> 40), {LARGEST_SUM}), {-LARGEST_SUM})"
+        return _held(f"(p & {_PACKED - 1}) + {low} * (p >> 40)", LARGEST_SUM)
 
     def _by_unit(self) -> str:
         keys, there = self._names()
@@ -158,20 +158,21 @@ class Sums:
         pairs = f"SELECT {', '.join([by, *held])} FROM _rows{there}" + (
             "" if self.single and not self.leaves else f" GROUP BY {by}"
         )
-        totals = [f"coalesce(sum(w * {self._s(i)}), 0) AS s{i}" for i in self._all]
-        totals += ["coalesce(sum(v), 0) AS v"] if self.votes else []
-        chosen = " HAVING sum(v) > 0" if self.votes and self.votes.most_keys is not None else ""
+        totals = [f"coalesce(exact_sum(w * {self._s(i)}), 0) AS s{i}" for i in self._all]
+        totals += ["coalesce(exact_sum(v), 0) AS v"] if self.votes else []
+        chosen = " HAVING exact_sum(v) > 0" if self.votes and self.votes.most_keys is not None else ""
         by_group = f" GROUP BY {keys}{chosen}" if keys else ""
         answer = ", ".join([*([keys] if keys else []), *totals])
         weights = f"SELECT {UNIT}, {self._weights()} FROM _units"
         if self.leaves:
             cells = f"SELECT {by}, leaf, count(*) AS c FROM _rows{there} GROUP BY {by}, leaf"
-            pairs = f"SELECT {by}, CAST(least(sum(c), {LARGEST_SUM}) AS BIGINT) AS s0 FROM _cells GROUP BY {by}"
+            rows = f"CAST(least_present(exact_sum(c), {LARGEST_SUM}) AS BIGINT)"
+            pairs = f"SELECT {by}, {rows} AS s0 FROM _cells GROUP BY {by}"
             units = f"SELECT {UNIT}, {self._norm()} AS norm FROM _pairs GROUP BY {UNIT}"
             steps = {"_cells": cells, "_pairs": pairs, "_units": units, "_weights": weights}
             place = f"{keys}, leaf" if keys else "leaf"
             joined = f"FROM _cells JOIN _weights USING ({UNIT}) GROUP BY {place}"
-            return f"{_with(steps)} SELECT {place}, sum(w * c) AS s0 {joined}"
+            return f"{_with(steps)} SELECT {place}, exact_sum(w * c) AS s0 {joined}"
         if self.single or not keys:  # a unit has one pair, so that its norm needs no others
             units = f"SELECT *, {self._norm(alone=True)} AS norm, 1 AS t FROM _pairs"
             weighted = f"SELECT *, {self._weights()} FROM _units"
@@ -192,11 +193,11 @@ class Sums:
         for i, each in enumerate(self.coordinates):
             factor, shift = self._factor(each, each.share / total)
             size = self._s(i) if each.measure.row is None else f"abs({self._s(i)})"
-            part = f"least(({size} * {factor} + {(1 << shift) - 1}) >> {shift}, {_TOP})"
+            part = f"least_present(({size} * {factor} + {(1 << shift) - 1}) >> {shift}, {_TOP})"
             parts.append(f"{part} * {part}" if self.blur.kind == "gaussian" else part)
         terms = [" + ".join(parts[at : at + _TOGETHER]) for at in range(0, len(parts), _TOGETHER)]
-        wide = [f"CAST({term} AS HUGEINT)" if alone and len(terms) > 1 else term for term in terms]
-        return " + ".join(wide if alone else [f"sum({term})" for term in terms]) or "0"
+        wide = [f"CAST({term} AS INT128)" if alone and len(terms) > 1 else term for term in terms]
+        return " + ".join(wide if alone else [f"exact_sum({term})" for term in terms]) or "0"
 
     def _factor(self, coordinate: Coordinate, share: Fraction) -> tuple[int, int]:
         """(A, h) with A / 2^h at least what one step counts for, where the limit is 2^20."""
@@ -231,7 +232,7 @@ class Sums:
         safe = repr(full * _LIMIT * (1 - 2.0**-40))
         return (
             f"CASE WHEN norm <= {_LIMIT**2} THEN {full} WHEN norm >= {_TOP**2} THEN 0 "
-            f"ELSE CAST(floor(CAST('{safe}' AS DOUBLE) / sqrt(CAST(norm AS DOUBLE))) AS BIGINT) END"
+            f"ELSE nearest(floor(CAST('{safe}' AS DOUBLE) / sqrt(CAST(norm AS DOUBLE))), BIGINT) END"
         )
 
     @cached_property
@@ -244,29 +245,34 @@ class Sums:
         held = [self._packed] if self._packed else [f"{self._held(i)} AS s{i}" for i in self._all]
         grouped = "" if self.single else f" GROUP BY {by}"
         pairs = f"SELECT {', '.join([by, *held])} FROM _rows{there}{grouped}"
-        masses = ", ".join(f"sum({self._s(i)}) AS m{i}" for i in self._all)
+        masses = ", ".join(f"exact_sum({self._s(i)}) AS m{i}" for i in self._all)
         units = f"SELECT {UNIT}, {self._norm()} AS norm, {masses} FROM _pairs GROUP BY {UNIT}"
         full = 1 << self.bits
         listed = ", ".join(f"m{i}" for i in self._all)
         weighted = f"SELECT {listed}, {self._weight(full)} AS w FROM _units"
         parts = []
         for i in self._all:
-            lost = f"CAST({full} - w AS HUGEINT) * m{i}"
-            parts.append(f"coalesce(sum(greatest(least({lost}, {self.most[i]}), {-self.most[i]})), 0) AS s{i}")
+            lost = f"CAST({full} - w AS INT128) * m{i}"
+            parts.append(f"coalesce(exact_sum({_held(lost, self.most[i])}), 0) AS s{i}")
         steps = {"_pairs": pairs, "_units": units, "_weighted": weighted}
         return _filled(f"{_with(steps)} SELECT {', '.join(parts)} FROM _weighted", self.rows)
+
+
+def _held(number: str, most: int) -> str:
+    """A number, held between -most and most."""
+    return f"greatest_present(least_present({number}, {most}), {-most})"
 
 
 def vote(votes: Votes, blur: Blur) -> str:
     """A unit's weight in each of its t groups."""
     full, reach = 1 << votes.coordinate.bits, votes.coordinate.reach
     if blur.kind == "laplace":
-        weight = f"least({full}, {math.floor(full * reach)} // t)"
+        weight = f"least_present({full}, {math.floor(full * reach)} // t)"
     else:
         safe = repr(float(full) * float(reach) * (1 - 2.0**-40))
         weight = (
             f"CASE WHEN t <= {math.floor(reach**2)} THEN {full} "
-            f"ELSE CAST(floor(CAST('{safe}' AS DOUBLE) / sqrt(CAST(t AS DOUBLE))) AS BIGINT) END"
+            f"ELSE nearest(floor(CAST('{safe}' AS DOUBLE) / sqrt(CAST(t AS DOUBLE))), BIGINT) END"
         )
     if votes.most_keys is None:
         return weight
@@ -294,7 +300,7 @@ def distinct_values(rows: exp.Query, *, keys: int, most: int, units: bool, numbe
     if units:
         pairs = f"SELECT DISTINCT {UNIT}, {by}x FROM _rows WHERE {there}"
         mixed = "" if numbered else f"{UNIT}, "
-        place = f"row_number() OVER (PARTITION BY {UNIT} ORDER BY hash({mixed}{by}x), {by}x)"
+        place = f"row_number() OVER (PARTITION BY {UNIT} ORDER BY ordering_hash({mixed}{by}x), {by}x)"
         placed = f"SELECT {by}x, {place} AS place FROM ({pairs}) AS _held"
         source = f"SELECT {by}x FROM ({placed}) AS _placed WHERE place <= {most}"
     group = f" GROUP BY {names}" if names else ""
@@ -305,7 +311,7 @@ def sampled(rows: exp.Query, *, keys: int, most: int, salt: int) -> exp.Query:
     """Only rows of `most` groups of each unit, those with the least hashes: a rule on the unit's own rows."""
     names = ", ".join([UNIT, *(f"k{i}" for i in range(keys))])
     held = f"SELECT DISTINCT {names} FROM _rows"
-    place = f"row_number() OVER (PARTITION BY {UNIT} ORDER BY hash({names}, {salt}), {names})"
+    place = f"row_number() OVER (PARTITION BY {UNIT} ORDER BY ordering_hash({names}, {salt}), {names})"
     placed = f"SELECT {names}, {place} AS place FROM ({held}) AS _held"
     chosen = f"SELECT {names} FROM ({placed}) AS _placed WHERE place <= {most}"
     return _filled(f"SELECT _rows.* FROM _rows JOIN ({chosen}) AS _chosen USING ({names})", rows)
@@ -316,14 +322,11 @@ def profile(rows: exp.Query, *, keys: int, counts: Sequence[bool], squares: bool
     `masses` are asked for, how much of the first measure they hold in sum. A length is taken of exact integers, so a
     unit's bin is its own affair."""
     names, there = _pair(keys)
-    sums = ["count(*)" if alone else f"coalesce(sum(q{i}), 0)" for i, alone in enumerate(counts)]
-    held = [
-        f"CAST(greatest(least({each}, {LARGEST_SUM}), {-LARGEST_SUM}) AS HUGEINT) AS s{i}"
-        for i, each in enumerate(sums)
-    ]
+    sums = ["count(*)" if alone else f"coalesce(exact_sum(q{i}), 0)" for i, alone in enumerate(counts)]
+    held = [f"CAST({_held(total, LARGEST_SUM)} AS INT128) AS s{i}" for i, total in enumerate(sums)]
     pairs = f"SELECT {', '.join([names, *held])} FROM _rows WHERE {there} GROUP BY {names}"
-    lengths = [(f"sum(s{i} * s{i})", 1) if squares else (f"sum(abs(s{i}))", 2) for i in range(len(counts))]
-    return _filled(_by_bin(pairs, [*lengths, *[("sum(abs(s0))", 2)] * masses]), rows)
+    lengths = [(f"exact_sum(s{i} * s{i})", 1) if squares else (f"exact_sum(abs(s{i}))", 2) for i in range(len(counts))]
+    return _filled(_by_bin(pairs, [*lengths, *[("exact_sum(abs(s0))", 2)] * masses]), rows)
 
 
 def pair_profile(rows: exp.Query, *, keys: int, values: bool = False) -> exp.Query:
@@ -342,7 +345,7 @@ def _pair(keys: int) -> tuple[str, str]:
 def _by_bin(pairs: str, sizes: Sequence[tuple[str, int]]) -> str:
     """Units by half octave of their sizes; log2 of a square is twice that of the length."""
     bins = [
-        f"CASE WHEN {each} > 0 THEN CAST(floor({times} * log2(CAST({each} AS DOUBLE))) AS BIGINT) END"
+        f"CASE WHEN {each} > 0 THEN nearest(floor({times} * log(2, CAST({each} AS DOUBLE))), BIGINT) END"
         for each, times in sizes
     ]
     listed = ", ".join(f"{each} AS b{i}" for i, each in enumerate(bins))
@@ -366,8 +369,8 @@ def cut_pairs(rows: exp.Query, shown: exp.Query, *, keys: int, votes: Votes, blu
 
     joined = f"({groups('t', '_rows')}) AS _all JOIN ({groups('shown', '_shown')}) AS _some USING ({UNIT})"
     weight = vote(votes, blur)
-    cut = f"least(CAST({full} - ({weight}) AS HUGEINT) * shown, {most})"
-    return _filled(f"SELECT coalesce(sum({cut}), 0) AS s0 FROM {joined}", rows, shown)
+    cut = f"least_present(CAST({full} - ({weight}) AS INT128) * shown, {most})"
+    return _filled(f"SELECT coalesce(exact_sum({cut}), 0) AS s0 FROM {joined}", rows, shown)
 
 
 def cut_values(rows: exp.Query, *, keys: int, most_values: int, most: int) -> exp.Query:
@@ -375,14 +378,15 @@ def cut_values(rows: exp.Query, *, keys: int, most_values: int, most: int) -> ex
     names, there = _pair(keys)
     pairs = f"SELECT DISTINCT {names}, x FROM _rows WHERE {there} AND x IS NOT NULL"
     held = f"SELECT count(*) AS d FROM ({pairs}) AS _held GROUP BY {UNIT}"
-    cut = f"least(greatest(d - {most_values}, 0), {most})"
-    return _filled(f"SELECT coalesce(sum({cut}), 0) AS s0 FROM ({held}) AS _units", rows)
+    cut = f"least_present(greatest_present(d - {most_values}, 0), {most})"
+    return _filled(f"SELECT coalesce(exact_sum({cut}), 0) AS s0 FROM ({held}) AS _units", rows)
 
 
 @lru_cache(maxsize=128)
 def _template(text: str) -> exp.Expr:
     """A statement of ours, read once: dashboards ask the same again and again."""
-    return sqlglot.parse_one(text, dialect="duckdb")
+    tree: exp.Expr = read(text)
+    return tree
 
 
 def _filled(text: str, rows: exp.Query, shown: exp.Query | None = None) -> exp.Query:

@@ -14,6 +14,8 @@ from sqlglot import exp
 
 from .. import checks, times
 from ..errors import ArgumentError
+from ..sources.vocabulary import call
+from .expressions import trees
 from .kinds import Kind, Typed
 from .refusal import QueryError
 
@@ -183,7 +185,7 @@ def within(name: str, key: Key, values: Sequence[Any]) -> exp.Expression:
     column: exp.Expression = exp.column(name, quoted=True)
     if key.typed.kind.type == "key":
         if all(type(each) is int and abs(each) < 2**63 for each in values):
-            return _among(exp.TryCast(this=column, to=exp.DataType.build("BIGINT")), values)
+            return _among(trees.read_or_null(column, "BIGINT"), values)
         return _among(exp.cast(column, "VARCHAR"), [label(each) for each in values])
     return _among(column, values)
 
@@ -193,12 +195,9 @@ def _among(column: exp.Expression, values: Sequence[Any]) -> exp.Expression:
     kinds = {type(each) for each in values}
     if len(values) <= _LONG or kinds not in ({int}, {str}) or any(_BETWEEN in str(each) for each in values):
         return exp.In(this=column, expressions=[literal(each) for each in values])
-    text = exp.Literal.string(_BETWEEN.join(map(str, values)))
-    parts: exp.Expression = exp.Anonymous(this="string_split", expressions=[text, exp.Literal.string(_BETWEEN)])
-    if kinds == {int}:
-        parts = exp.cast(parts, "BIGINT[]", dialect="duckdb")
-    listed = exp.select(exp.Anonymous(this="unnest", expressions=[parts]))
-    return exp.In(this=column, query=exp.Subquery(this=listed))
+    text = trees.text(_BETWEEN.join(map(str, values)))
+    parts = call("wholes_of" if kinds == {int} else "texts_of", text, trees.text(_BETWEEN))
+    return exp.In(this=column, query=exp.Subquery(this=exp.select(parts)))
 
 
 def among(names: Sequence[str], chosen: Sequence[tuple[Any, ...]]) -> exp.Expression:

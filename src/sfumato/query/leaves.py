@@ -24,6 +24,7 @@ from numpy.typing import NDArray
 from sqlglot import exp
 
 from .. import grid, times
+from ..sources.vocabulary import call
 from .expressions import trees
 from .expressions.intervals import INT64
 from .kinds import Kind, Typed
@@ -83,12 +84,12 @@ class Leaves:
         held = self._held(x)
         if self.type == "real":
             scaled = trees.binary(exp.Mul, held, trees.real(1 / self.width))
-            place = trees.try_cast(exp.Floor(this=scaled), "BIGINT")
+            place = trees.nearest_or_null(exp.Floor(this=scaled), "BIGINT")
             return trees.binary(exp.Sub, place, trees.whole(self.first)) if self.first else place
         number = held
         if self.origin is not None:
-            unit = exp.var("DAY" if self.type == "date" else "MICROSECOND")
-            number = exp.DateDiff(this=held, expression=_literal(self.origin, self.type), unit=unit)
+            unit = trees.text("DAY" if self.type == "date" else "MICROSECOND")
+            number = call("boundaries_between", unit, _literal(self.origin, self.type), held)
         elif self.lower:
             number = trees.binary(exp.Sub, held, trees.whole(int(self.lower)))
         return number if self.width == 1 else trees.binary(exp.IntDiv, number, trees.whole(int(self.width)))

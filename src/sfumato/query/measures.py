@@ -11,6 +11,8 @@ from sqlglot import exp
 
 from .. import grid
 from ..errors import ArgumentError
+from ..sources.duckdb import DUCKDB
+from ..sources.vocabulary import call
 from .expressions import trees
 
 WEIGHT_BITS = 12
@@ -20,6 +22,11 @@ _FARTHEST = 2**52  # steps: no row adds more, so that no cast of it can fail; a 
 _WIDEST = 35  # binary digits of the noise in steps of the finest grid: wider noise takes longer to draw exactly
 LARGEST_SUM = 2**42
 """A unit's sum beyond this (in steps) has weight 0 anyway, so the engine holds it there."""
+
+
+def stored_text(tree: exp.Expression) -> str:
+    """What a measure is called after: answers that are stored hold it, so it is DuckDB's text whichever engine runs."""
+    return DUCKDB.text(tree)
 
 
 @dataclass(frozen=True)
@@ -110,12 +117,12 @@ class Coordinate:
             scaled = trees.binary(exp.Mul, scaled, trees.real(math.ldexp(1.0, -self.exponent)))
         to = "INT" if max(abs(low), abs(high)) < 2**31 else "BIGINT"  # engines add up narrow numbers faster
         if self.measure.inside:
-            return trees.try_cast(scaled, to)
-        held = trees.function("greatest", trees.function("least", scaled, trees.real(high)), trees.real(low))
-        number = trees.cast(held, to)
+            return trees.nearest_or_null(scaled, to)
+        held = call("greatest_present", call("least_present", scaled, trees.real(high)), trees.real(low))
+        number = trees.nearest(held, to)
         if not self.measure.nullable:
             return number
-        # least and greatest pass over a NULL, which must stay one.
+        # The least and greatest of those present pass over a NULL, which must stay one.
         return trees.when(exp.Not(this=exp.Is(this=trees.wrapped(row.copy()), expression=exp.Null())), number)
 
 

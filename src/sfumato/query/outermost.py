@@ -13,6 +13,7 @@ from .. import times
 from . import aggregates
 from .aggregates import Aggregate, Argument, Interval
 from .kinds import Kind, Typed
+from .measures import stored_text
 from .refusal import QueryError, typed_name
 from .relation import Scope
 from .relations.reading import Reading
@@ -216,13 +217,13 @@ class _Taking:
             if condition is None:
                 return aggregates.rows()
             # COUNT(x) counts what is not NULL, and its name is the text of x: the name here must be another.
-            return aggregates.count(aggregates.counted(condition, f"{condition.sql('duckdb')} true"))
+            return aggregates.count(aggregates.counted(condition, f"{stored_text(condition)} true"))
         x = self.reading.translate(node.this)
         if not x.kind.nullable and condition is None:
             return aggregates.rows()
         tree = aggregates.kept(x.tree, condition)
         there = exp.Not(this=exp.Is(this=exp.paren(tree), expression=exp.Null()))
-        return aggregates.count(aggregates.counted(there, tree.sql("duckdb")))
+        return aggregates.count(aggregates.counted(there, stored_text(tree)))
 
     def _argument(self, node: exp.Expression, condition: exp.Expression | None, alias: str) -> Argument:
         x = self.reading.translate(node)
@@ -237,7 +238,7 @@ class _Taking:
         nullable = x.kind.nullable or condition is not None
         # Rounding may lead a step out of the interval: weights see to that, and rows without weights are clamped.
         inside = given is None and x.kind.bounded and self.reading.unit is not None
-        return Argument(tree, low, high, nullable, x.kind.type == "whole", tree.sql("duckdb"), inside)
+        return Argument(tree, low, high, nullable, x.kind.type == "whole", stored_text(tree), inside)
 
     def _bounds(self, node: exp.Expression, alias: str) -> Interval | None:
         for name in (alias, node.name.lower() if isinstance(node, exp.Column) else "", text_of(node)):
@@ -377,7 +378,7 @@ def _summed_text(taking: _Taking, node: exp.Expression) -> str:
     plain = node.this if isinstance(node, exp.Filter) else node
     x = taking.reading.translate(plain.this)
     tree = exp.cast(x.tree, "BIGINT") if x.kind.type == "flag" else x.tree
-    return aggregates.kept(tree, condition).sql("duckdb")
+    return stored_text(aggregates.kept(tree, condition))
 
 
 def is_aggregate(node: exp.Expression) -> bool:

@@ -21,6 +21,7 @@ from ..record import SHOWN, record
 from ..runs import Bulk
 from ..schema import COMMON_KEYS, Column, Named, Schema, Table, category, key, real
 from ..sources import Connection
+from ..sources.duckdb import DUCKDB
 from ..units import Unit, rows_or_users
 from . import copies, explain, finish, ranks, running
 from .advice import ADVICE, Layout, advised
@@ -300,7 +301,7 @@ class Sql(Plan[Connection, dict[str, Any]]):
 
     def statements(self) -> dict[str, str]:
         """The SQL that the engine runs, by what it is for; with the adviser, as it would be for limits of 1."""
-        return {name: tree.sql("duckdb", pretty=True) for name, tree in self._statements.items()}
+        return {name: DUCKDB.text(tree, pretty=True) for name, tree in self._statements.items()}
 
     @cached_property
     def _statements(self) -> dict[str, exp.Query]:

@@ -29,7 +29,7 @@ class Connection(Protocol):
     stand beside them under another name of the table (`reading.with_flags`, `reading.flag_of`)."""
 
     dialect: str
-    """The name that sqlglot has for the engine's SQL."""
+    """The name that sqlglot has for the engine's SQL. What words of the vocabulary become there, its lowering says."""
     tables: Mapping[str, Mapping[str, str]]
     """The engine's type of each column, by table and column: what the public may know, from the schema and the header
     of the file."""

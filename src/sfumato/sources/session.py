@@ -18,6 +18,7 @@ from ..errors import DataError, PlanError, SfumatoError, guarded
 from ..schema import Table, TensorColumn
 from .base import CLOSED, Connection, Source, literal, needed, quoted
 from .catalogue import attach
+from .duckdb import DUCKDB
 from .examples import Examples
 from .files import Csv, DuckDBTable, Parquet
 from .frames import Frame
@@ -106,6 +107,7 @@ class Session:
     """An open session. Its tables' types are public; what `run` gives is not, before noise is added to it."""
 
     dialect = "duckdb"
+    lowering = DUCKDB
 
     def __init__(
         self,
@@ -201,7 +203,7 @@ class Session:
             self._bound(text)
 
     def _checked(self, tree: sqlglot.exp.Query) -> str:
-        return checked(tree, [*self.tables, *map(with_flags, self.tables)], self.dialect)
+        return checked(tree, [*self.tables, *map(with_flags, self.tables)], self.lowering)
 
     def _read_to_the_end(self, text: str, bound: Any) -> Any:
         """Where the engine fails on a cell of a Parquet file, the files are written anew without such cells, once; what

@@ -74,7 +74,7 @@ def _unrounded(self: Coordinate) -> exp.Expression | None:
     low, high = (trees.real(float(end)) for end in self.ends)
     scaled = trees.binary(exp.Mul, trees.cast(self.measure.row.copy(), "DOUBLE"), trees.real(2.0**-self.exponent))
     cases = [
-        (trees.function("isnan", scaled.copy()), scaled.copy()),
+        (trees.binary(exp.GT, scaled.copy(), trees.cast(trees.text("inf"), "DOUBLE")), scaled.copy()),  # NaN
         (trees.binary(exp.LT, scaled.copy(), low), low.copy()),
         (trees.binary(exp.GT, scaled.copy(), high), high.copy()),
     ]

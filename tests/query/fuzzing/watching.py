@@ -22,6 +22,7 @@ from sfumato.laws import Law
 from sfumato.query.design import Design
 from sfumato.query.measures import Coordinate
 from sfumato.query.plan import Sql
+from sfumato.sources.duckdb import DUCKDB
 from sfumato.sources.statements import checked
 
 from .worlds import World
@@ -123,12 +124,12 @@ class _Runner:
 
     def run(self, tree: Any) -> Any:
         if self.first:
-            text = checked(tree, self.world.sessions["all"].tables, "duckdb")
+            text = checked(tree, self.world.sessions["all"].tables, DUCKDB)
             tables = {name: _result(self.world.sessions[name], text, name) for name in self.names}
             self.seen.asked.append(Asked(text, tables))
         elif self.statements >= len(self.seen.asked) or (
             self.which == "without a"  # one of them is enough, and texts take long to make
-            and self.seen.asked[self.statements].text != tree.sql("duckdb", comments=False, copy=False)
+            and self.seen.asked[self.statements].text != DUCKDB.text(tree)
         ):
             raise Broken(f"{self.which}: the engine is asked something else, though all noisy numbers are the same")
         table = self.seen.asked[self.statements].tables[self.which]

@@ -16,6 +16,7 @@ from pathlib import Path
 from sfumato.schema import Table, key, whole
 from sfumato.sources import Frame, connect
 from sfumato.sources.base import needed
+from sfumato.sources.vocabulary import read
 
 from .verdict import CouldNotRunError, Verdict
 
@@ -72,7 +73,7 @@ def _spill(place: str) -> None:
     rows = needed("pyarrow").table({"who": who, "n": [row % 100 for row in range(_ROWS)]})
     session = connect({"people": (TABLE, Frame(rows))}, threads=1, memory=_MEMORY, temp=place)
     while True:
-        session.run(needed("sqlglot").parse_one(_SORT, dialect="duckdb"))
+        session.run(read(_SORT))
 
 
 def _with_keys(place: Path) -> int:

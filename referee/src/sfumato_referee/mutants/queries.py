@@ -169,7 +169,7 @@ class _Mixed:
     def run(self, tree: Any) -> Any:
         exp = needed("sqlglot").exp
         for node in tree.find_all(exp.Anonymous):
-            if node.name.lower() == "hash":
+            if node.name == "ordering_hash":
                 node.set("expressions", [exp.column("_unit"), *node.expressions])
         return self._inner.run(tree)
 

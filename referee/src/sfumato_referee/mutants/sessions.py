@@ -9,6 +9,7 @@ from typing import Any
 from sfumato.schema import Table
 from sfumato.sources import DuckDBTable, Source
 from sfumato.sources.base import CLOSED, literal, needed, quoted
+from sfumato.sources.duckdb import DUCKDB
 
 
 class Trusting:
@@ -26,7 +27,7 @@ class Trusting:
             self._engine.execute(f"CREATE TEMP VIEW {quoted(name)} AS SELECT {columns} FROM {scan}")
 
     def run(self, tree: Any) -> Any:
-        return self._engine.sql(tree.sql(dialect=self.dialect)).to_arrow_table()
+        return self._engine.sql(DUCKDB.text(tree)).to_arrow_table()
 
     def close(self) -> None:
         self._engine.close()

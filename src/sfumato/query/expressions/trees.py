@@ -1,4 +1,4 @@
-"""Engine expressions, made of sqlglot nodes and never of text. Everything built here is total."""
+"""Engine expressions, made of words of the vocabulary and never of text. Everything built here is total."""
 
 from __future__ import annotations
 
@@ -9,6 +9,7 @@ from typing import Any
 
 from sqlglot import exp
 
+from ...sources.vocabulary import call
 from .intervals import INT64
 
 FIRST_DAY, LAST_DAY = datetime.date.min, datetime.date.max
@@ -17,6 +18,7 @@ FIRST_DAY, LAST_DAY = datetime.date.min, datetime.date.max
 
 TYPES = {
     "BIGINT": exp.DataType.Type.BIGINT,
+    "INT128": exp.DataType.Type.INT128,
     "INT": exp.DataType.Type.INT,
     "SMALLINT": exp.DataType.Type.SMALLINT,
     "TINYINT": exp.DataType.Type.TINYINT,
@@ -42,23 +44,33 @@ def binary(node: type[exp.Expression], left: exp.Expression, right: exp.Expressi
 
 
 def divided(left: exp.Expression, right: exp.Expression) -> exp.Expression:
-    """The quotient of two DOUBLEs, and so marked: an engine that divides otherwise gets it spelt out."""
+    """The quotient of two DOUBLEs."""
     return binary(exp.Div, left, right, typed=False, safe=False)
 
 
-def function(name: str, *arguments: exp.Expression) -> exp.Expression:
-    """A function by its engine name, for those that sqlglot has no node for, or spells otherwise."""
-    return exp.Anonymous(this=name, expressions=list(arguments))
-
-
 def cast(tree: exp.Expression, to: str) -> exp.Expression:
-    """A cast that cannot fail: widening, or to text."""
+    """A cast that cannot fail and rounds nothing: widening, narrowing what fits, or to text."""
     return exp.Cast(this=tree, to=_type(to))
 
 
-def try_cast(tree: exp.Expression, to: str) -> exp.Expression:
-    """A cast that gives NULL where it fails."""
-    return exp.TryCast(this=tree, to=_type(to), safe=True)
+def nearest(tree: exp.Expression, to: str) -> exp.Expression:
+    """A DOUBLE as the nearest whole number, which the type holds."""
+    return call("nearest", tree, _type(to))
+
+
+def nearest_or_null(tree: exp.Expression, to: str) -> exp.Expression:
+    """A DOUBLE as the nearest whole number; NULL where the type does not hold it."""
+    return call("nearest_or_null", tree, _type(to))
+
+
+def narrowed_or_null(tree: exp.Expression, to: str) -> exp.Expression:
+    """A whole number in a narrower type; NULL where that does not hold it."""
+    return call("narrowed_or_null", tree, _type(to))
+
+
+def read_or_null(tree: exp.Expression, to: str) -> exp.Expression:
+    """What a text or key writes; NULL where it writes nothing of the type."""
+    return call("read_or_null", tree, _type(to))
 
 
 def _type(name: str) -> exp.DataType:
@@ -67,7 +79,7 @@ def _type(name: str) -> exp.DataType:
 
 def try_decimal(tree: exp.Expression, width: int, places: int) -> exp.Expression:
     """A number as a DECIMAL of so many digits; NULL where it does not fit."""
-    return exp.TryCast(this=tree, to=_decimal(width, places), safe=True)
+    return call("decimal_or_null", tree, _decimal(width, places))
 
 
 def decimal(value: Fraction, width: int, places: int) -> exp.Expression:
@@ -138,7 +150,7 @@ def cases(
 
 def finite(tree: exp.Expression) -> exp.Expression:
     """A DOUBLE, NULL where it is NaN or infinite."""
-    return when(function("ISFINITE", tree.copy()), tree)
+    return when(call("is_finite", tree.copy()), tree)
 
 
 def nonzero(tree: exp.Expression, zero: exp.Expression) -> exp.Expression:

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING
 
 from sqlglot import exp
 
+from ...sources.vocabulary import call
 from ..expressions import trees
 from ..kinds import Kind, Typed
 from ..refusal import QueryError, typed_name
@@ -126,7 +127,7 @@ def _quantile(node: exp.Expression, rows: Reading, condition: exp.Expression | N
     x = _kept(rows.translate(values), condition)
     _check_ordered(x, "QUANTILE", node)
     share = 1 - Fraction(chance.name) if descending else Fraction(chance.name)
-    tree = trees.function("QUANTILE_DISC", steady(x.tree, x.kind), trees.real(share))
+    tree = call("value_at", steady(x.tree, x.kind), trees.real(share))
     return Typed(tree, x.kind.moved())
 
 

@@ -3,8 +3,8 @@
 A sum of doubles depends on the order in which the engine's threads meet the rows, so another unit's rows could move it.
 Here a real x becomes whole steps of a power of two, chosen from its public interval alone, and integers are summed.
 
-Nothing overflows: every term is a BIGINT of at most 2^63 in size, there are fewer than 2^63 rows, and SUM over BIGINT
-is a HUGEINT, which holds 2^127 - 1.
+Nothing overflows: every term is a BIGINT of at most 2^63 in size, there are fewer than 2^63 rows, and the exact sum of
+BIGINTs is an INT128, which holds 2^127 - 1.
 """
 
 from __future__ import annotations
@@ -15,6 +15,7 @@ from fractions import Fraction
 
 from sqlglot import exp
 
+from ...sources.vocabulary import call
 from ..expressions import trees
 from ..expressions.decimals import as_exact
 from ..expressions.intervals import INT64
@@ -45,7 +46,7 @@ def total(x: Typed, over: Over = as_is) -> Typed:
     lower = Fraction(0) if x.kind.lower is not None and x.kind.lower >= 0 else None
     upper = Fraction(0) if x.kind.upper is not None and x.kind.upper <= 0 else None
     if x.kind.type == "whole":
-        added = over(exp.Sum(this=x.tree.copy()))
+        added = over(call("exact_sum", x.tree.copy()))
         low, high = (_wide(trees.whole(end)) for end in INT64)
         return Typed(trees.cast(_held(added, low, high), "BIGINT"), Kind("whole", lower, upper))
     return Typed(_real_total(x, over), Kind("real", lower, upper))
@@ -54,7 +55,7 @@ def total(x: Typed, over: Over = as_is) -> Typed:
 def mean(x: Typed, over: Over = as_is) -> Typed:
     """AVG, within the interval of x; NULL where there is no value."""
     whole = x.kind.type == "whole"
-    added = trees.cast(over(exp.Sum(this=x.tree.copy())), "DOUBLE") if whole else _real_total(x, over)
+    added = trees.cast(over(call("exact_sum", x.tree.copy())), "DOUBLE") if whole else _real_total(x, over)
     ratio = trees.divided(added, trees.cast(_nonzero(count(x, over)), "DOUBLE"))
     return Typed(_within(ratio, x.kind), Kind("real", x.kind.lower, x.kind.upper))
 
@@ -67,18 +68,18 @@ def variance(x: Typed, node: exp.Expression, *, sample: bool, root: bool) -> Typ
     """
     q, step, span = _coarse(x, node)
     n = _wide(exp.Count(this=q.copy(), big_int=True))
-    b, squares = exp.Sum(this=q.copy()), exp.Sum(this=trees.binary(exp.Mul, q.copy(), q.copy()))
+    b, squares = call("exact_sum", q.copy()), call("exact_sum", trees.binary(exp.Mul, q.copy(), q.copy()))
     m, r = trees.binary(exp.IntDiv, b.copy(), _nonzero(n)), trees.binary(exp.Mod, b.copy(), _nonzero(n))
     near = trees.binary(exp.Sub, squares, trees.binary(exp.Mul, m, trees.binary(exp.Add, b.copy(), r)))
-    square = trees.function("POW", trees.cast(r.copy(), "DOUBLE"), trees.real(2.0))
+    square = exp.Pow(this=trees.cast(r.copy(), "DOUBLE"), expression=trees.real(2.0))
     rest = trees.divided(square, trees.cast(_nonzero(n), "DOUBLE"))
     others = trees.binary(exp.Sub, n.copy(), exp.Literal.number(1)) if sample else n.copy()
     spread = trees.binary(exp.Sub, trees.cast(near, "DOUBLE"), rest)
     share = trees.divided(spread, trees.cast(_nonzero(others), "DOUBLE"))
     inner = trees.binary(exp.Mul, share, trees.real(step * step))
-    # A sample variance is at most half the squared width of the interval. LEAST and GREATEST skip NULLs, so the CASE.
-    least = trees.function("LEAST", inner, trees.real(span * span))
-    held = trees.function("GREATEST", least, trees.real(0.0))
+    # A sample variance is at most half the squared width of the interval. NULLs are passed over there, so the CASE.
+    least = call("least_present", inner, trees.real(span * span))
+    held = call("greatest_present", least, trees.real(0.0))
     enough = trees.binary(exp.GT, n.copy(), exp.Literal.number(1 if sample else 0))
     tree = trees.when(enough, exp.Sqrt(this=held) if root else held)
     return Typed(tree, Kind("real", Fraction(0), span if root else span * span))
@@ -86,9 +87,9 @@ def variance(x: Typed, node: exp.Expression, *, sample: bool, root: bool) -> Typ
 
 def _real_total(x: Typed, over: Over) -> exp.Expression:
     if (decimal := as_exact(x)) is not None:  # of up to 15 digits: a sum of 2^63 of them has 34, and the type 38
-        return trees.cast(over(exp.Sum(this=decimal.tree)), "DOUBLE")
+        return trees.cast(over(call("exact_sum", decimal.tree)), "DOUBLE")
     parts = [
-        trees.binary(exp.Mul, trees.cast(over(exp.Sum(this=steps)), "DOUBLE"), trees.real(size))
+        trees.binary(exp.Mul, trees.cast(over(call("exact_sum", steps)), "DOUBLE"), trees.real(size))
         for steps, size in _steps(x)
     ]
     return parts[0] if len(parts) == 1 else trees.binary(exp.Add, parts[0], parts[1])
@@ -100,12 +101,12 @@ def _steps(x: Typed) -> list[tuple[exp.Expression, float]]:
     if x.kind.lower is not None and x.kind.upper is not None:
         power = _power(max(abs(x.kind.lower), abs(x.kind.upper)))
     steps = _scaled(x.tree, power, REACH - power)
-    nearest, size = trees.cast(steps, "BIGINT"), math.ldexp(1.0, power - REACH)
+    nearest, size = trees.nearest(steps, "BIGINT"), math.ldexp(1.0, power - REACH)
     if power <= _FINE:
         return [(nearest, size)]
     # What the first rounding left over, at most half a step, in steps of its own; the difference is exact.
     rest = trees.binary(exp.Sub, steps.copy(), trees.cast(nearest.copy(), "DOUBLE"))
-    finer = trees.cast(trees.binary(exp.Mul, rest, trees.real(2.0**REACH)), "BIGINT")
+    finer = trees.nearest(trees.binary(exp.Mul, rest, trees.real(2.0**REACH)), "BIGINT")
     return [(nearest, size), (finer, math.ldexp(size, -REACH))]
 
 
@@ -122,7 +123,7 @@ def _coarse(x: Typed, node: exp.Expression) -> tuple[exp.Expression, float, Frac
         return trees.binary(exp.Sub, x.tree.copy(), trees.whole(math.floor(middle))), 1.0, span
     power = _power(span / 2)
     away = trees.binary(exp.Sub, trees.cast(x.tree.copy(), "DOUBLE"), trees.real(_double(middle)))
-    return trees.cast(_scaled(away, power, 31 - power), "BIGINT"), math.ldexp(1.0, power - 31), span
+    return trees.nearest(_scaled(away, power, 31 - power), "BIGINT"), math.ldexp(1.0, power - 31), span
 
 
 def _power(size: Fraction) -> int:
@@ -154,7 +155,7 @@ def _double(value: Fraction) -> float:
 
 
 def _held(tree: exp.Expression, low: exp.Expression, high: exp.Expression) -> exp.Expression:
-    """Clamped; NULL stays NULL (LEAST and GREATEST of the engine would skip it)."""
+    """Clamped; NULL stays NULL (the least and greatest of those present would skip it)."""
     below, above = trees.binary(exp.LT, tree.copy(), low.copy()), trees.binary(exp.GT, tree.copy(), high.copy())
     return trees.cases([(below, low), (above, high)], tree.copy())
 
@@ -165,5 +166,5 @@ def _nonzero(tree: exp.Expression) -> exp.Expression:
 
 
 def _wide(tree: exp.Expression) -> exp.Expression:
-    """As a HUGEINT."""
-    return exp.Cast(this=tree, to=exp.DataType(this=exp.DataType.Type.INT128, nested=False))
+    """As an INT128."""
+    return trees.cast(tree, "INT128")

@@ -15,6 +15,7 @@ from typing import TYPE_CHECKING
 
 from sqlglot import exp
 
+from ...sources.vocabulary import call
 from ..expressions import trees
 from ..kinds import Kind, Typed
 from ..refusal import QueryError
@@ -163,7 +164,7 @@ def numbered(rows: Reading) -> Reading:
     for each in shown.values():
         keys.append(each.tree)
         if each.kind.type == "real":
-            keys.append(trees.function("SIGNBIT", each.tree.copy()))  # -0.0 and 0.0 sort as equals
+            keys.append(call("sign_bit", each.tree.copy()))  # -0.0 and 0.0 sort as equals
     number = exp.Window(
         this=exp.RowNumber(),
         partition_by=[] if rows.unit is None else [rows.unit.copy()],

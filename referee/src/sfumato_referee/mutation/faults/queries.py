@@ -50,7 +50,9 @@ def doubles() -> None:
 
 @FAULTS.fault("casts that raise", by=attacks("Q1"))
 def casts() -> None:
-    swap_everywhere(trees.try_cast, lambda _: trees.cast)
+    swap_everywhere(trees.read_or_null, lambda _: trees.cast)
+    swap_everywhere(trees.nearest_or_null, lambda _: trees.nearest)
+    swap_everywhere(trees.narrowed_or_null, lambda _: trees.cast)
 
 
 @FAULTS.fault("a unit brings as many values as it has", by=attacks("Q4"))

@@ -7,6 +7,7 @@ from typing import Any
 
 from sqlglot import exp
 
+from ....sources.vocabulary import call
 from ...kinds import Kind, Typed
 from ...refusal import QueryError
 from .. import trees
@@ -140,7 +141,7 @@ def nullif(node: exp.Nullif, read: Reader) -> Typed:
 class Extreme(Typed):
     """GREATEST or LEAST, taken apart so that one within another is short: LEAST(GREATEST(x, 0), 9) asks for x once.
 
-    bare    the engine's function, which leaves NULLs out
+    bare    the extreme of the operands that are not NULL
     needed  operands that must not be NULL
     """
 
@@ -161,7 +162,7 @@ def extreme(node: exp.Greatest | exp.Least, read: Reader) -> Typed:
     if len(operands) == 1:
         return operands[0]
     first, *rest = (each.bare if isinstance(each, Extreme) else each.tree for each in operands)
-    bare = type(node)(this=first, expressions=rest, ignore_nulls=True)
+    bare = call("greatest_present" if isinstance(node, exp.Greatest) else "least_present", first, *rest)
     unknown = [tree for each in operands for tree in _needed(each)]
     tree: exp.Expression = bare
     if unknown:

@@ -12,6 +12,7 @@ from fractions import Fraction
 from sqlglot import exp
 
 from .... import times
+from ....sources.vocabulary import call
 from ...kinds import Kind, Typed
 from ...refusal import QueryError
 from .. import trees
@@ -101,9 +102,9 @@ def any_part(name: str) -> Rule:
     return rule
 
 
-def name_of(function: str, values: tuple[str, ...]) -> Rule:
+def name_of(word: str, values: tuple[str, ...]) -> Rule:
     """MONTHNAME and DAYNAME."""
-    return lambda node, read: Typed(trees.function(function, read.time(node.this).tree), Kind("text", values=values))
+    return lambda node, read: Typed(call(word, read.time(node.this).tree), Kind("text", values=values))
 
 
 def last_day(node: exp.LastDay, read: Reader) -> Typed:
@@ -161,7 +162,7 @@ def difference(node: exp.DateDiff, read: Reader) -> Typed:
     """DATE_DIFF('day', a, b): how many boundaries of the unit lie from a to b. It has no bounds of its own."""
     unit = _unit(node, node.args.get("unit"), "DATE_DIFF('day', a, b)")
     later, earlier = read.time(node.this), read.time(node.expression)
-    tree = trees.function("DATE_DIFF", trees.text(unit), _moment(earlier), _moment(later))
+    tree = call("boundaries_between", trees.text(unit), _moment(earlier), _moment(later))
     return Typed(tree, Kind("whole"))
 
 
@@ -191,7 +192,7 @@ def shifted(node: exp.Expression, left: Typed, right: Typed, sign: type[exp.Expr
     if sign is exp.Add and kinds[0] in ("span", "whole"):
         left, right, kinds = right, left, (kinds[1], kinds[0])
     if sign is exp.Sub and kinds == ("date", "date"):
-        tree = trees.function("DATE_DIFF", trees.text("day"), right.tree, left.tree)
+        tree = call("boundaries_between", trees.text("day"), right.tree, left.tree)
         return Typed(tree, Kind("whole"))
     if sign not in (exp.Add, exp.Sub) or kinds[0] not in ("date", "moment") or kinds[1] not in ("span", "whole"):
         instead = "use date + INTERVAL 3 DAY, date + whole days, date - date, or DATE_DIFF('hour', a, b)"
@@ -277,8 +278,8 @@ PART_NODES: dict[type[exp.Expression], str] = {
 RULES: dict[type[exp.Expression], Rule] = {
     **{node: named_part(name) for node, name in PART_NODES.items()},
     exp.Extract: extract,
-    exp.Monthname: name_of("MONTHNAME", MONTHS),
-    exp.Dayname: name_of("DAYNAME", WEEKDAYS),
+    exp.Monthname: name_of("month_name", MONTHS),
+    exp.Dayname: name_of("day_name", WEEKDAYS),
     exp.LastDay: last_day,
     exp.TimestampTrunc: truncated,
     exp.DateTrunc: truncated,

@@ -13,6 +13,7 @@ from fractions import Fraction
 
 from sqlglot import exp
 
+from ....sources.vocabulary import call
 from ...kinds import Kind, Typed
 from ...refusal import QueryError
 from .. import trees
@@ -43,7 +44,7 @@ def ceil(node: exp.Ceil, read: Reader) -> Typed:
 
 def trunc(node: exp.Trunc, read: Reader) -> Typed:
     _no_more(node, "decimals")
-    return cut(read.number(node.this), lambda tree: trees.function("TRUNC", tree), math.trunc)
+    return cut(read.number(node.this), lambda tree: call("cut", tree), math.trunc)
 
 
 def rounded(node: exp.Round, read: Reader) -> Typed:
@@ -87,16 +88,16 @@ def root(node: exp.Sqrt, read: Reader) -> Typed:
 def logarithm(node: exp.Expression, read: Reader) -> Typed:
     """LN, LOG (to base 10), LOG(base, x), LOG10 and LOG2; NULL for what is not positive."""
     if isinstance(node, exp.Ln):
-        return _log(read.number(node.this), "LN", math.log)
+        return _log(read.number(node.this), "natural_log", math.log)
     if node.args.get("expression") is None:
-        return _log(read.number(node.this), "LOG10", math.log10)
+        return _log(read.number(node.this), "decimal_log", math.log10)
     base = constant(node.this, "The base of a logarithm", "LOG(2, x)")
     if float(base) <= 0 or float(base) == 1:
         raise QueryError("The base of a logarithm is positive and not 1.", "write LOG(2, x)", node)
     found = read.number(node.expression)
     if base in (2, 10):
-        return _log(found, f"LOG{base}", math.log2 if base == 2 else math.log10)
-    natural, divisor = _log(found, "LN", math.log), Fraction(math.log(float(base)))
+        return _log(found, "binary_log", math.log2) if base == 2 else _log(found, "decimal_log", math.log10)
+    natural, divisor = _log(found, "natural_log", math.log), Fraction(math.log(float(base)))
     bounds = interval(natural.kind).over(Interval(divisor, divisor)).floats()
     return Typed(trees.divided(natural.tree, trees.real(divisor)), reals(bounds))
 
@@ -130,11 +131,9 @@ def bucket(node: exp.WidthBucket, read: Reader) -> Typed:
     found = read.number(node.this)
     low_tree, width = trees.real(low), trees.real(Fraction(float(high)) - Fraction(float(low)))
     share = trees.divided(trees.binary(exp.Sub, as_real(found), low_tree.copy()), width)
-    place = trees.try_cast(exp.Floor(this=trees.binary(exp.Mul, share, trees.real(bins))), "BIGINT")
-    # The share of an x just below high may round to 1: LEAST keeps it in the last bin. x is not NULL in this branch.
-    inside = exp.Least(
-        this=trees.whole(bins), expressions=[trees.binary(exp.Add, trees.whole(1), place)], ignore_nulls=True
-    )
+    place = trees.nearest_or_null(exp.Floor(this=trees.binary(exp.Mul, share, trees.real(bins))), "BIGINT")
+    # The share of an x just below high may round to 1, and still belongs to the last bin. x is not NULL in this branch.
+    inside = call("least_present", trees.whole(bins), trees.binary(exp.Add, trees.whole(1), place))
     x, end = as_real(found), trees.real(high)
     tree = trees.cases(
         [
@@ -158,14 +157,14 @@ def cut(
     loose = isinstance(found, Loose)
     bounds = interval(found.kind).monotone(image)
     if bounds.int64:
-        return Typed(trees.try_cast(build(found.tree), "BIGINT"), wholes(bounds, step=step))
+        return Typed(trees.nearest_or_null(build(found.tree), "BIGINT"), wholes(bounds, step=step))
     tree = build(found.tree)
     return Typed(trees.finite(tree) if loose or step > 1 else tree, reals(bounds.floats()))
 
 
 def _log(found: Typed, name: str, compute: Callable[[float], float]) -> Typed:
     """All positive floats have logarithms of modest size, so the result is finite and bounded."""
-    tree = trees.function(name, _only(found, exp.GT))
+    tree = call(name, _only(found, exp.GT))
     within = interval(found.kind).within(SMALLEST, LARGEST)
     assert within.lower is not None and within.upper is not None
     if within.lower > within.upper:  # never positive: always NULL

@@ -17,6 +17,7 @@ from typing import Any
 
 from sqlglot import exp
 
+from ....sources.vocabulary import call
 from ...kinds import Kind, Typed
 from .. import trees
 from ..decimals import Constant, Exact, computed, places_of
@@ -130,7 +131,7 @@ def whole_division(node: exp.IntDiv, read: Reader) -> Typed:
         bounds = interval(left.kind).over(interval(right.kind), whole=True).monotone(math.trunc)
         tree = trees.binary(exp.IntDiv, _no_least(left, right), _divisor(right))
         return Typed(tree, wholes(bounds, _combined(_trunc_div, left, right)))
-    return cut(_quotient(left, right), lambda tree: trees.function("TRUNC", tree), math.trunc)
+    return cut(_quotient(left, right), lambda tree: call("cut", tree), math.trunc)
 
 
 def remainder(node: exp.Mod, read: Reader) -> Typed:

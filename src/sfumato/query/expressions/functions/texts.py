@@ -9,6 +9,7 @@ from fractions import Fraction
 
 from sqlglot import exp
 
+from ....sources.vocabulary import call
 from ...kinds import Kind, Typed
 from ...refusal import QueryError
 from .. import trees
@@ -32,19 +33,19 @@ def trimmed(node: exp.Trim, read: Reader) -> Typed:
     """TRIM, LTRIM and RTRIM, of blanks or of the characters given."""
     found = read.text(node.this)
     side = str(node.args.get("position") or "BOTH").upper()
-    name = {"BOTH": "TRIM", "LEADING": "LTRIM", "TRAILING": "RTRIM"}[side]
+    name = {"BOTH": "trimmed", "LEADING": "trimmed_before", "TRAILING": "trimmed_behind"}[side]
     given = node.args.get("expression")
     what = () if given is None else (trees.text(constant_text(given, "What is trimmed", "TRIM(s, 'x')")),)
     compute = {"BOTH": str.strip, "LEADING": str.lstrip, "TRAILING": str.rstrip}[side]
     values = _mapped(lambda each: compute(each, " "), found.kind) if given is None else None
-    return Typed(trees.function(name, found.tree, *what), Kind("text", values=values))
+    return Typed(call(name, found.tree, *what), Kind("text", values=values))
 
 
 def length(node: exp.Length, read: Reader) -> Typed:
     found = read.text(node.this)
     listed = _mapped(str, found.kind)
     values = None if listed is None else [len(each) for each in listed]
-    return Typed(trees.function("LENGTH", found.tree), wholes(Interval(Fraction(0), None), values))
+    return Typed(call("characters", found.tree), wholes(Interval(Fraction(0), None), values))
 
 
 def part(node: exp.Substring, read: Reader) -> Typed:
@@ -55,7 +56,7 @@ def part(node: exp.Substring, read: Reader) -> Typed:
     places = [constant_whole(start or exp.Literal.number(1), "The start", example, -LONGEST, LONGEST)]
     if size is not None:
         places.append(constant_whole(size, "The length", example, 0, LONGEST))
-    return Typed(trees.function("SUBSTRING", found.tree, *map(trees.whole, places)), Kind("text"))
+    return Typed(call("part", found.tree, *map(trees.whole, places)), Kind("text"))
 
 
 def end(name: str) -> Rule:
@@ -65,9 +66,8 @@ def end(name: str) -> Rule:
         count = constant_whole(node.expression, "The number of characters", f"{name}(s, 2)", 0, LONGEST)
         found = read.text(node.this)
         cut = (lambda each: each[:count]) if name == "LEFT" else (lambda each: each[max(len(each) - count, 0) :])
-        return Typed(
-            trees.function(name, found.tree, trees.whole(count)), Kind("text", values=_mapped(cut, found.kind))
-        )
+        word = "first_characters" if name == "LEFT" else "last_characters"
+        return Typed(call(word, found.tree, trees.whole(count)), Kind("text", values=_mapped(cut, found.kind)))
 
     return rule
 
@@ -78,7 +78,7 @@ def replaced(node: exp.Replace, read: Reader) -> Typed:
     example = "REPLACE(s, '-', ' ')"
     old = constant_text(node.expression, "What is replaced", example, 100)
     new = constant_text(node.args.get("replacement") or exp.Literal.string(""), "What it becomes", example, 100)
-    tree = trees.function("REPLACE", found.tree, trees.text(old), trees.text(new))
+    tree = call("replaced", found.tree, trees.text(old), trees.text(new))
     return Typed(tree if len(new) <= len(old) else _cut(tree), Kind("text"))
 
 
@@ -98,12 +98,12 @@ def concatenated(node: exp.Concat, read: Reader) -> Typed:
     return Typed(_cut(tree), Kind("text"))
 
 
-def searched(name: str) -> Rule:
+def searched(word: str) -> Rule:
     """STARTS_WITH, ENDS_WITH and CONTAINS."""
 
     def rule(node: exp.Expression, read: Reader) -> Typed:
         one, other = node.expressions if isinstance(node, exp.Anonymous) else (node.this, node.expression)
-        return Typed(trees.function(name, read.text(one).tree, read.text(other).tree), flags())
+        return Typed(call(word, read.text(one).tree, read.text(other).tree), flags())
 
     return rule
 
@@ -113,7 +113,7 @@ def position(node: exp.StrPosition, read: Reader) -> Typed:
     if any(node.args.get(each) is not None for each in ("position", "occurrence")):
         raise QueryError("STRPOS takes two texts.", "write STRPOS(s, 'x')", node)
     one, other = read.text(node.this), read.text(node.args["substr"])
-    return Typed(trees.function("STRPOS", one.tree, other.tree), Kind("whole", Fraction(0)))
+    return Typed(call("place_of", one.tree, other.tree), Kind("whole", Fraction(0)))
 
 
 def like(node: exp.Expression, read: Reader) -> Typed:
@@ -162,7 +162,7 @@ def _mapped(compute: Callable[[str], str], kind: Kind) -> tuple[str, ...] | None
 
 
 def _cut(tree: exp.Expression) -> exp.Expression:
-    return trees.function("LEFT", tree, trees.whole(LONGEST))
+    return call("first_characters", tree, trees.whole(LONGEST))
 
 
 RULES: dict[type[exp.Expression], Rule] = {
@@ -177,9 +177,9 @@ RULES: dict[type[exp.Expression], Rule] = {
     exp.Replace: replaced,
     exp.DPipe: joined,
     exp.Concat: concatenated,
-    exp.StartsWith: searched("STARTS_WITH"),
-    exp.EndsWith: searched("ENDS_WITH"),
-    exp.Contains: searched("CONTAINS"),
+    exp.StartsWith: searched("begins_with"),
+    exp.EndsWith: searched("ends_on"),
+    exp.Contains: searched("holds"),
     exp.StrPosition: position,
     exp.Like: like,
     exp.ILike: like,
@@ -191,4 +191,4 @@ RULES: dict[type[exp.Expression], Rule] = {
     exp.RegexpExtract: no_regex,
 }
 
-NAMED: dict[str, Rule] = {"prefix": searched("STARTS_WITH"), "suffix": searched("ENDS_WITH")}
+NAMED: dict[str, Rule] = {"prefix": searched("begins_with"), "suffix": searched("ends_on")}

@@ -1,0 +1,91 @@
+"""Engines that the suite runs on, and how a word is asked of one.
+
+An engine declares its gaps: words that it refuses by name, and edge cases in which it is not yet what the word says. A
+gap that starts to work fails the suite, so the list is never longer than the truth.
+"""
+
+from __future__ import annotations
+
+import math
+import struct
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import Any
+
+import duckdb
+
+from sfumato.sources.duckdb import DUCKDB
+from sfumato.sources.lowering import Engine
+from sfumato.sources.vocabulary import Edge, Word, read
+from tests.query.test_query_rewrites import FILES
+from tests.sources.engines.sqlite import SQLITE, SQLITE_WRONG, asked_of_sqlite
+
+Asks = Callable[[str], list[tuple[Any, ...]]]
+
+
+@dataclass(frozen=True)
+class Member:
+    """An engine of the suite.
+
+    asks   runs its text
+    wrong  by word: the edge cases, form and row, in which the engine gives something else than the word says
+    flags  are its truth values 1 and 0?
+    rewrites  which golden rewrites it can run
+    """
+
+    engine: Engine
+    asks: Asks
+    wrong: Mapping[str, Sequence[tuple[Any, ...]]] = field(default_factory=dict)
+    flags: bool = False
+    rewrites: frozenset[str] = frozenset()
+
+    def value(self, tree: Any, kind: str) -> Any:
+        """The one cell of the answer."""
+        ((value,),) = self.asks(self.engine.text(tree))
+        return bool(value) if self.flags and kind == "BOOLEAN" and value is not None else value
+
+
+def asked_of_duckdb(text: str) -> list[tuple[Any, ...]]:
+    with duckdb.connect(config={"threads": 1}) as opened:
+        return opened.execute(text).fetchall()
+
+
+MEMBERS = {
+    "duckdb": Member(DUCKDB, asked_of_duckdb, rewrites=frozenset(file.stem for file in FILES)),
+    "sqlite": Member(SQLITE, asked_of_sqlite, SQLITE_WRONG, flags=True),
+}
+
+
+def literal(value: Any, kind: str) -> str:
+    """A value as a constant of a type, in words."""
+    if value is None:
+        return f"CAST(NULL AS {kind})"
+    if kind == "BOOLEAN":
+        return "TRUE" if value else "FALSE"
+    written = str(value).replace("'", "''")
+    if kind == "VARCHAR":
+        return f"'{written}'"
+    return f"CAST('{repr(value) if isinstance(value, float) else written}' AS {kind})"
+
+
+def statement(word: Word, edge: Edge, row: tuple[Any, ...]) -> Any:
+    """One edge case as a statement of words: the arguments are columns, so that no engine folds them to constants
+    before it runs."""
+    columns = [f"a{place}" for place in range(len(edge.takes))]
+    asked = edge.form.format(*columns)
+    cells = [[value] for value in (*row[0], None)] if word.fold else [row[:-1]]
+    rows = []
+    for place, values in enumerate(cells):
+        listed = [f"{literal(*pair)} AS {name}" for *pair, name in zip(values, edge.takes, columns, strict=True)]
+        rows.append(f"SELECT {', '.join(listed)}, {place} AS place")
+    size = len(row[0]) if word.fold else 1
+    return read(f"SELECT {asked} AS x FROM ({' UNION ALL '.join(rows)}) AS t WHERE place < {size}")
+
+
+def same(value: Any, expected: Any) -> bool:
+    """To the bit: -0.0 is not 0.0 here, NaN is NaN, and 1 is not 1.0."""
+    if isinstance(expected, float):
+        if not isinstance(value, float):
+            return False
+        return math.isnan(value) if math.isnan(expected) else struct.pack("<d", value) == struct.pack("<d", expected)
+    return type(value) is type(expected) and bool(value == expected)
