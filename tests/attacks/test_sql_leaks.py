@@ -13,7 +13,7 @@ from typing import Any
 import numpy as np
 import pytest
 
-import sfumato.private
+import sfumato.openings
 from sfumato import Budget, Curator, MemoryLedger, Private, Schema, Unit
 from sfumato.errors import DataError
 from sfumato.query import Limits, sql
@@ -71,9 +71,9 @@ def test_an_aggregate_that_is_none_of_ours_is_refused_in_words() -> None:
 
 def test_q6_a_stopped_statement_says_what_every_failure_says_and_stays_charged(monkeypatch: pytest.MonkeyPatch) -> None:
     """One unit whose rows multiply in a self join. That it takes longer is seen from outside: the promise says so."""
-    plain = sfumato.private.connect
+    plain = sfumato.openings.connect
     monkeypatch.setattr(
-        sfumato.private, "connect", lambda *given, **named: plain(*given, **named, seconds=0.3, threads=1)
+        sfumato.openings, "connect", lambda *given, **named: plain(*given, **named, seconds=0.3, threads=1)
     )
     text = "SELECT SUM(a.x * b.x) AS n FROM t AS a JOIN t AS b ON a.u = b.u AND a.x + b.x > 1"
     ledger = MemoryLedger({"few": Budget(epsilon=10), "many": Budget(epsilon=10)})

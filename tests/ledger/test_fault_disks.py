@@ -5,7 +5,6 @@ from __future__ import annotations
 import os
 import random
 import shutil
-import sqlite3
 import subprocess
 import sys
 import threading
@@ -24,9 +23,9 @@ from sfumato.ledger.ledger import Ledger
 from sfumato.ledger.proof.chain import first_broken
 from sfumato.ledger.stores.digest import EDITED
 from sfumato.ledger.stores.sqlite import SQLiteStore
+from sfumato_referee.attacks.ledger import disks
 from sfumato_referee.attacks.ledger.refused import attempts
-from sfumato_referee.attacks.ledger.releasing import lines, prepare
-from sfumato_referee.attacks.ledger.striking import WORKER, said, strike
+from sfumato_referee.attacks.ledger.releasing import prepare
 from tests.helpers import AGES, BY_PATIENT, PATIENTS, Columns, Hooked, hooked, laplace, spent
 from tests.ledger.striking import traced
 from tests.ledger.workers.releasing import check_after
@@ -50,56 +49,18 @@ def folder(quick: Path) -> Path:
     return prepare(quick / "here")
 
 
-def statement(path: Path, *texts: str) -> None:
-    connection = sqlite3.connect(path)
-    for text in texts:
-        connection.execute(text)
-    connection.commit()
-    connection.close()
-
-
-def _remove(path: Path) -> None:
-    path.unlink()
-
-
-def _folder(path: Path) -> None:
-    path.unlink()
-    path.mkdir()
-
-
-def _strange(path: Path) -> None:
-    path.unlink()
-    statement(path, "CREATE TABLE mine (text)", "INSERT INTO mine VALUES ('keep me')")
-
-
-def _torn(path: Path) -> None:
-    path.write_bytes(path.read_bytes()[:5000])
-
-
 @pytest.mark.parametrize(
     ("spoil", "message"),
-    [
-        (_remove, MISSING),
-        (_folder, NO_FILE),
-        (lambda path: path.write_bytes(b""), EMPTY),
-        (lambda path: path.write_bytes(b"no database " * 999), DAMAGED),
-        (_strange, STRANGE),
-        (lambda path: statement(path, "PRAGMA user_version = 99"), NEWER),
-        (lambda path: statement(path, "PRAGMA application_id = 7"), STRANGE),
-        (_torn, DAMAGED),
-    ],
+    [*zip(disks.SPOILT, (MISSING, NO_FILE, EMPTY, DAMAGED, DAMAGED, STRANGE, NEWER, STRANGE, OTHER), strict=True)],
+    ids=lambda each: getattr(each, "__name__", ""),
 )
 def test_l6_what_is_no_ledger_is_refused(folder: Path, spoil: Callable[[Path], None], message: str) -> None:
-    spoil(folder / "ledger")
-    before = (folder / "ledger").read_bytes() if (folder / "ledger").is_file() else None
-    assert attempts(folder, 1) == [message]
-    assert not lines(folder / "draws")
-    assert (folder / "ledger").is_file() == (before is not None)
-    assert before is None or (folder / "ledger").read_bytes() == before
+    told, faults = disks.spoilt(folder, spoil)
+    assert not faults and told == [message] * 2
 
 
 def test_l6_a_database_of_others_never_becomes_a_ledger(folder: Path) -> None:
-    _strange(folder / "ledger")
+    disks.of_others(folder / "ledger")
     with pytest.raises(LedgerError, match="not a ledger"):
         SQLiteStore(folder / "ledger", create=True)
 
@@ -136,43 +97,15 @@ def opened(folder: Path, wait: float = 0.05) -> Iterator[tuple[Ledger, Curator, 
         store.close()
 
 
-@pytest.mark.parametrize("mode", ["IMMEDIATE", "EXCLUSIVE"])
-def test_l6_a_lock_that_another_holds(folder: Path, mode: str) -> None:
-    with opened(folder) as (ledger, curator, columns):
-        holder = sqlite3.connect(folder / "ledger", isolation_level=None)
-        holder.execute(f"BEGIN {mode}")
-        for _ in range(2):
-            with pytest.raises(LedgerError) as refusal:
-                curator.release(laplace(1, BY_PATIENT))
-            assert str(refusal.value) == LOCKED
-        holder.execute("ROLLBACK")
-        holder.close()
-        assert columns.reads == 0 and spent(ledger, "patients") == [0]
-        curator.release(laplace(1, BY_PATIENT))  # nothing has to be opened anew
+def test_l6_a_lock_that_another_holds(folder: Path) -> None:
+    told, faults = disks.locked(folder)
+    assert not faults and told == [LOCKED] * 4
 
 
-def _swapped(folder: Path) -> None:
-    shutil.copy(folder / "ledger", folder / "copy")
-    (folder / "copy").replace(folder / "ledger")
-
-
-@pytest.mark.parametrize(
-    "remove",
-    [
-        lambda folder: (folder / "ledger").unlink(),
-        lambda folder: (folder / "ledger-wal").unlink(),
-        lambda folder: (folder / "ledger").rename(folder / "elsewhere"),
-        _swapped,
-    ],
-)
-def test_l6_a_ledger_that_is_taken_away_while_it_is_open(folder: Path, remove: Callable[[Path], object]) -> None:
-    with opened(folder) as (_, curator, columns):
-        curator.release(laplace(1, BY_PATIENT))
-        reads = columns.reads
-        remove(folder)
-        with pytest.raises(LedgerError) as refusal:
-            curator.release(laplace(2, BY_PATIENT))
-        assert str(refusal.value) == MOVED and columns.reads == reads
+@pytest.mark.parametrize("way", disks.TAKEN_AWAY)
+def test_l6_a_ledger_that_is_taken_away_while_it_is_open(folder: Path, way: str) -> None:
+    told, faults = disks.taken_away(folder, way)
+    assert not faults and told == [MOVED] * 2
 
 
 def test_l6_a_store_is_not_carried_into_another_process(folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -186,39 +119,22 @@ def test_l6_a_store_is_not_carried_into_another_process(folder: Path, monkeypatc
         curator.release(laplace(1, BY_PATIENT))
 
 
-def refused(*folders: Path, limit: int = 0, user: int = 0) -> list[str]:
-    """What a process with less rights, or less room, is told."""
-    return said([*WORKER, "refused", str(limit), str(user), "right", *map(str, folders)])
-
-
 def test_l6_a_file_or_folder_that_may_not_be_written(quick: Path) -> None:
-    quick.chmod(0o755)
-    places = {}
-    for file, parent in ((0o444, 0o777), (0o666, 0o555), (0o444, 0o555), (0o000, 0o555)):
-        place = prepare(quick / f"{file:o} in {parent:o}")
-        (place / "ledger").chmod(file)
-        place.chmod(parent)
-        places[place] = FORBIDDEN
-    try:
-        assert refused(*places, user=65534 if os.geteuid() == 0 else 0) == list(places.values())
-    finally:
-        for place in places:
-            place.chmod(0o755)
-            (place / "ledger").chmod(0o644)
-    for place in places:
-        check_after(place)
+    told, faults = disks.forbidden(quick / "forbidden")
+    assert not faults and told == [FORBIDDEN] * 4
 
 
-def full_disk_held(folder: Path, told: list[str]) -> None:
+def answers_before_it_was_full(told: list[str]) -> int:
     """Some were answered, then the disk was full, and from then on the store refused whatever was asked."""
     answers = told.index(FULL)
     assert answers >= 1 and told == ["answered"] * answers + [FULL, UNWRITTEN, UNWRITTEN]
-    check_after(folder, releases=answers + 1)
+    return answers
 
 
-@pytest.mark.parametrize("limit", [150_000, 300_000])
+@pytest.mark.parametrize("limit", disks.LIMITS)
 def test_l6_a_disk_that_fills_up(folder: Path, limit: int) -> None:
-    full_disk_held(folder, refused(folder, limit=limit))
+    told, faults = disks.full(folder, limit)
+    assert not faults and answers_before_it_was_full(told)
 
 
 def test_l6_a_small_disk_that_fills_up(quick: Path) -> None:
@@ -233,8 +149,7 @@ def test_l6_a_small_disk_that_fills_up(quick: Path) -> None:
         shutil.copytree(place, quick / "larger")
     finally:
         subprocess.run(["umount", str(disk)], check=True)
-    assert FULL in told
-    full_disk_held(quick / "larger", told)
+    check_after(quick / "larger", releases=answers_before_it_was_full(told) + 1)
 
 
 @pytest.mark.slow
@@ -249,9 +164,7 @@ def test_l6_after_one_failed_sync_or_write_the_store_refuses(
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize(
-    ("call", "fault"), [("fdatasync", "error=EIO"), ("pwrite64", "error=ENOSPC"), ("pwrite64", "error=EIO")]
-)
+@pytest.mark.parametrize(("call", "fault"), disks.CALLS)
 def test_l6_after_any_failed_sync_or_write_the_store_refuses(tmp_path: Path, call: str, fault: str) -> None:
     failing(tmp_path, call, fault, [*range(1, 90)])
 
@@ -259,16 +172,15 @@ def test_l6_after_any_failed_sync_or_write_the_store_refuses(tmp_path: Path, cal
 def failing(folder: Path, call: str, fault: str, numbers: list[int]) -> None:
     """The N-th call fails once, and never again: a store that tried again would seem to work."""
     traced()
-    assert set(strike(folder, call, fault, "failing disk", numbers).values()) == {0}
+    struck = disks.failed(folder, call, fault, numbers)
+    assert len(struck) == len(numbers)
     broken = 0
-    for number in numbers:
-        place = folder / str(number)
-        told = lines(place / "told")
+    for told, faults in struck:
+        assert not faults
         answers = told.count("answered")
         assert told[:answers] == ["answered"] * answers, "nothing is answered after a failure"
         assert set(told[answers:]) <= {f"refused: {FULL}", f"refused: {UNWRITTEN}"}
         broken += answers < len(told)
-        check_after(place)
     assert broken >= 2
 
 

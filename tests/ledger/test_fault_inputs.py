@@ -3,13 +3,8 @@ fuzzed costs and names (L12), and keys used by many at once (L3)."""
 
 from __future__ import annotations
 
-import contextlib
-import copy
-import random
-import signal
 import sys
 import threading
-import time
 from collections.abc import Iterator
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager
@@ -21,32 +16,19 @@ from typing import Any, ClassVar
 
 import pytest
 
-from sfumato import Budget, Curator, Private, Unit, errors, events
+from sfumato import Budget, Curator, Private, Unit
 from sfumato.errors import ArgumentError, BudgetError, DataError, LedgerError, ReceiptError, SfumatoError
 from sfumato.ledger.ledger import Ledger
 from sfumato.ledger.proof.chain import first_broken
 from sfumato.ledger.stores.sqlite import SQLiteStore
 from sfumato.plan import Plan
 from sfumato.record import record
-from sfumato_referee.attacks.ledger.arithmetic import GOOD, LEAF, NO_NUMBER, built, constructible
-from sfumato_referee.attacks.ledger.ground import entries_of
+from sfumato_referee.attacks.ledger import arithmetic, refunds
+from sfumato_referee.attacks.ledger.ground import Choices, entries_of
 from sfumato_referee.attacks.ledger.racing import both_spend
+from sfumato_referee.attacks.ledger.rights import NASTY
 from sfumato_referee.mutants.stores import ReadThenInsert
 from tests.helpers import AGES, BY_PATIENT, PATIENTS, hooked, laplace, spent
-
-NASTY = [
-    "'; DROP TABLE entries; --",
-    'a"b',
-    "a`b\\",
-    "%s %d {} :x ?1",
-    "naïve 名前 \U0001f600",
-    "with\nnewline",
-    "zero\0byte",
-    "\ud800",
-    "x" * 10_000_000,
-    "",
-    " ",
-]
 
 
 @contextmanager
@@ -130,49 +112,9 @@ def test_l3_a_key_may_meet_a_stored_answer_but_never_replaces_one(tmp_path: Path
 # L4: an interrupt at any time
 
 
-def ask(ledger: Ledger, number: int) -> float:
-    """A release. How long did it take?"""
-    start = time.perf_counter()
-    curator_of(ledger).release(laplace(Fraction(number + 1, 10_000), BY_PATIENT), key=f"request {number}")
-    return time.perf_counter() - start
-
-
-def interrupted(ledger: Ledger, rng: random.Random, number: int, longest: float) -> bool:
-    """A release into which Ctrl-C comes, somewhere. Was it?"""
-    signal.setitimer(signal.ITIMER_REAL, 0.0001 + rng.random() * longest)
-    try:
-        ask(ledger, number)
-        return False
-    except KeyboardInterrupt:
-        return True
-    finally:
-        signal.setitimer(signal.ITIMER_REAL, 0)
-
-
-@pytest.mark.filterwarnings(
-    "ignore::pytest.PytestUnraisableExceptionWarning"
-)  # it may hit a callback of the test tools
-def test_l4_an_interrupt_at_any_time_leaves_a_ledger_that_goes_on(quick: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(errors, "_SILENCE", errors._Silence())  # one that is hit must not last beyond this test
-    rng, hits, before = random.Random(5), 0, Fraction(0)
-    old = signal.signal(signal.SIGALRM, signal.default_int_handler)
-    try:
-        with ledger_in(quick / "ledger") as ledger:
-            longest = 1.2 * min(ask(ledger, number) for number in range(150, 156))  # most come in time, anywhere
-            for number in range(150):
-                hit = False
-                with contextlib.suppress(KeyboardInterrupt):  # it may come a moment late
-                    hit = interrupted(ledger, rng, number, longest)
-                hits += hit
-                now = spent(ledger, "patients")[0]
-                assert now >= before
-                before = now
-                ledger.unlock("patients", "interrupted by the test")
-            paid = [entry["receipt"].event.epsilon for entry in entries_of(ledger._store) if entry["kind"] == "spend"]
-            assert sum(paid) == before and first_broken(ledger._store.entries()) is None
-    finally:
-        signal.signal(signal.SIGALRM, old)
-    assert hits >= 10
+def test_l4_an_interrupt_at_any_time_leaves_a_ledger_that_goes_on(quick: Path) -> None:
+    hits, falls = refunds.interrupted(quick, 150, seed=5)
+    assert hits >= 10 and not falls
 
 
 # L8: the clock is told, and decides nothing
@@ -209,15 +151,9 @@ def test_l8_a_clock_that_is_moved_changes_nothing(quick: Path, monkeypatch: pyte
 # L11: exact, also when every spend opens the ledger anew
 
 
-@pytest.mark.parametrize(("part", "times"), [(0.1, 10), (Fraction(1, 3), 3), (1e-2, 100)])
-def test_l11_exact_across_restarts(quick: Path, part: Any, times: int) -> None:
-    for _ in range(times):
-        with ledger_in(quick / "ledger", epsilon=1) as ledger:
-            ledger.spend(("patients",), laplace(part, BY_PATIENT), data="patients@1", grade="exact", note="")
-    with ledger_in(quick / "ledger") as ledger:
-        assert spent(ledger, "patients") == [1]
-        with pytest.raises(BudgetError):
-            ledger.spend(("patients",), laplace(1e-9, BY_PATIENT), data="patients@1", grade="exact", note="")
+@pytest.mark.parametrize(("part", "parts"), arithmetic.SUMS)
+def test_l11_exact_across_restarts(quick: Path, part: Any, parts: int) -> None:
+    assert arithmetic.across_restarts(quick / "ledger", part, parts) == []
 
 
 # L12: odd costs and names
@@ -246,24 +182,6 @@ class Priced(Plan[Any, Any]):
         raise AssertionError("never opened")
 
 
-def forged(rng: random.Random) -> Any:
-    """An event with a field that was changed after its checks, alone or inside others; or no event at all."""
-    while True:
-        good, fields = rng.choice(GOOD)
-        event, field, value = copy.deepcopy(good), rng.choice(fields), rng.choice(NO_NUMBER)
-        object.__setattr__(event, field, value)
-        if value or not constructible(good, field, value):
-            break
-    match rng.randrange(6):
-        case 0:
-            return built(events.Sequence, events=(LEAF, event))
-        case 1:
-            return built(events.Repeat, event=event, times=2)
-        case 2:
-            return rng.choice((*NO_NUMBER, events.Laplace, object(), True, Unit(), laplace(1)))
-    return event
-
-
 def offered(ledger: Ledger, event: Any, delta: Any, hold: bool) -> bool:
     """Was it taken?"""
     Priced.costs[:] = event, delta
@@ -276,16 +194,14 @@ def offered(ledger: Ledger, event: Any, delta: Any, hold: bool) -> bool:
 
 
 def fuzzed(path: Path, times: int, seed: int) -> None:
-    rng = random.Random(seed)
+    """The costs of the attack, which draws them from held room, as plans that are spent and held."""
+    choose = Choices(seed)
     with ledger_in(path, delta=1e-5) as ledger:
-        taken = [offered(ledger, event, Fraction(1, 10**7), False) for event, _ in GOOD]
+        taken = [offered(ledger, event, Fraction(1, 10**7), False) for event, _ in arithmetic.GOOD]
         assert all(taken), "what is right is taken"
         before = len(entries_of(ledger._store)), spent(ledger, "patients")
-        for _ in range(times):
-            event, delta = forged(rng), rng.choice((Fraction(0), Fraction(1, 10**7)))
-            if rng.random() < 0.2:
-                event, delta = rng.choice(GOOD)[0], rng.choice((*NO_NUMBER[1:], 1, 2, "x"))
-            assert not offered(ledger, event, delta, rng.random() < 0.3), (event, delta)
+        for event, delta in arithmetic.odd_offers(choose, times):
+            assert not offered(ledger, event, delta, choose.share() < 0.3), (event, delta)
         assert (len(entries_of(ledger._store)), spent(ledger, "patients")) == before
 
 

@@ -16,12 +16,13 @@ from typing import Any
 import numpy as np
 
 from sfumato.accounting.filters import Budget
+from sfumato.audit import surface
 from sfumato.audit.sql_losses import Overheard, apart, beside_noise, without_noise
 from sfumato.curator import Curator
 from sfumato.errors import SfumatoError, guarded
 from sfumato.ledger.memory import MemoryLedger
 from sfumato.noise import Noise, SecureBits
-from sfumato.plan import Plan, Run
+from sfumato.plan import Plan
 from sfumato.private import Private
 from sfumato.query import Sql, sql
 from sfumato.schema import Schema, Table
@@ -144,7 +145,7 @@ def watched(asks: Asks, text: str, schema: Schema, unit: Unit, tables: Mapping[s
 def _ran(plan: Any, tables: Mapping[str, Any]) -> Any:
     session = connect({name: (plan.schema.table(name), source(each)) for name, each in tables.items()})
     try:
-        return plan._run(Overheard(session), Run(Noise(SecureBits())))
+        return surface.run(plan, Overheard(session), Noise(SecureBits()))
     finally:
         session.close()
 

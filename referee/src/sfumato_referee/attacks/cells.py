@@ -15,12 +15,12 @@ from importlib.util import find_spec
 from pathlib import Path
 from typing import Any
 
+from sfumato.audit import surface
 from sfumato.audit.awkward import kinds
 from sfumato.audit.forms import FORMS, TABLE, Kind, changed_by, read_as_rows, read_by_engine
 from sfumato.audit.silent import Silent
 from sfumato.mechanisms import ThresholdKeys
 from sfumato.noise import SeededBits
-from sfumato.plan import Run
 from sfumato.query import sql
 from sfumato.rows import Rows
 from sfumato.schema import Schema
@@ -102,7 +102,7 @@ def _keys(kind: Kind, data: Any) -> tuple[set[str], set[str]]:
     """The keys that a core plan would choose from, and those of SQL, without noise and thresholds."""
     plan = ThresholdKeys(column="key", protects=_ROW, epsilon=1, delta=0.01)
     rows = Rows.read(kind.table, columns_of(kind.table, source(data)), _ROW)
-    codes = plan._held(rows, Run(Silent(SeededBits(0))))[1]
+    codes = surface.keys_held(plan, rows, Silent(SeededBits(0)))[1]
     text = "SELECT key, COUNT(*) AS n FROM data GROUP BY key"
     query = sql(text, Schema({"data": kind.table}), unit=_ROW, epsilon=1, delta=1e-3)
     answer = before_noise(query, {"data": data}, threads=1)

@@ -31,9 +31,9 @@ class Law:
     def then(self, other: Law) -> Law:
         """Both, one after the other."""
         shown = 1 - (1 - self.everything) * (1 - other.everything)
-        return Law(self.first + other.first, np.convolve(self.masses, other.masses), shown)._short()
+        return Law(self.first + other.first, np.convolve(self.masses, other.masses), shown).shortened()
 
-    def _short(self) -> Law:
+    def shortened(self) -> Law:
         """Without the ends that hold next to nothing: long sums of losses stay short, and only lose by it."""
         kept = np.flatnonzero(self.masses > _NEXT_TO_NOTHING)
         if not kept.size:

@@ -17,7 +17,7 @@ import struct
 import traceback
 import warnings
 from collections.abc import Callable, Iterator
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Any
 
 import numpy as np
@@ -25,6 +25,7 @@ from numpy.typing import NDArray
 
 from sfumato import bounds, report
 from sfumato.accounting.filters import Budget
+from sfumato.audit import surface
 from sfumato.audit.made_up import MadeUp
 from sfumato.curator import Curator
 from sfumato.errors import SfumatoError
@@ -42,6 +43,7 @@ from sfumato.rows import Rows
 from sfumato.schema import Schema, category, key, real
 from sfumato.units import Unit
 
+from ..forced import opened, tables_of
 from .verdict import Verdict
 
 CELLS = 1000
@@ -170,7 +172,7 @@ def _played(scene: Scene, table: Table) -> tuple[dict[str, Callable[[], str]], d
 
 def _as_it_is(plan: Plan[Any, Any], private: Private) -> Release:
     """A planted bug has no JSON: it runs as a curator would run it."""
-    return Release(plan, plan._run(plan.opens._open(private._tables), Run(Noise(SecureBits()))), None)
+    return Release(plan, surface.run(plan, opened(private, plan.opens), Noise(SecureBits())), None)
 
 
 _VIEWS: dict[str, Callable[[Release], Any]] = {
@@ -188,7 +190,8 @@ _VIEWS: dict[str, Callable[[Release], Any]] = {
 
 
 def _view(release: Release, view: str) -> Callable[[], str]:
-    return lambda: str(_VIEWS[view](release))
+    """As whoever reads the stored numbers sees it: one release computes its value once, and would show that again."""
+    return lambda: str(_VIEWS[view](replace(release)))
 
 
 def _objects(release: Release, curator: Curator) -> Iterator[tuple[str, Any]]:
@@ -268,7 +271,7 @@ class ShowsItself(Private):
     """The first rows stand in its repr, as with any frame."""
 
     def __repr__(self) -> str:
-        return f"<Private {self.name}: {[vars(each) for each in self._sources.values()]}>"
+        return f"<Private {self.name}: {[vars(each) for each in tables_of(self).sources.values()]}>"
 
 
 class TellsOn(Curator):
@@ -279,7 +282,7 @@ class TellsOn(Curator):
             return super().release(plan, note=note, key=key)
         except SfumatoError as problem:
             try:
-                plan._run(plan.opens._open(self.private._tables), Run(Noise(SecureBits())))
+                surface.run(plan, opened(self.private, plan.opens), Noise(SecureBits()))
             except ValueError as cause:
                 raise RuntimeError(f"the release failed: {cause}") from None
             raise problem

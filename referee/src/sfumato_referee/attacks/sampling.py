@@ -10,6 +10,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from sfumato.audit import surface
 from sfumato.bounds import Bounded, Sensitivity
 from sfumato.mechanisms.additive import Additive
 from sfumato.mechanisms.sparse_vector import SparseVector
@@ -67,10 +68,10 @@ def many(plan: Plan[Any, Any], rows: Rows, count: int, bits: Bits) -> Any:
     run = Run(Noise(bits))
     if isinstance(plan, Additive):
         tiled = replace(plan, query=_Tiled(unit=plan.unit, query=plan.query, times=count))
-        return tiled._run(rows, run).reshape(count, -1)
+        return surface.run(tiled, rows, run).reshape(count, -1)
     if isinstance(plan, NoisyMaxWithItsValue):
-        return plan._runs(rows, run, count)
-    return [plan._run(rows, run) for _ in range(count)]
+        return surface.runs(plan, rows, run, count)
+    return [surface.run(plan, rows, run) for _ in range(count)]
 
 
 def conversations(plan: SparseVector, rows: Rows, trials: int, bits: Bits) -> tuple[Answers, Floats]:
@@ -83,7 +84,7 @@ def conversations(plan: SparseVector, rows: Rows, trials: int, bits: Bits) -> tu
     threshold = gate.begin(noise, trials)
     left = np.full(trials, gate.count, dtype=np.int64)
     told, shown = [], []
-    for question in plan._accepted(rows.table):
+    for question in surface.questions(plan, rows.table):
         values = question.in_units(question.query.steps(rows, question.exponent), gate.finer)
         noisy = gate.noisy(values, trials, noise)
         answers = gate.told(noisy, threshold, left)

@@ -28,6 +28,7 @@ from sfumato.private import Private
 from sfumato.schema import Schema, category, real
 from sfumato.sources.base import needed
 
+from ..forced import opened, opened_with
 from ..mutants import ledgers
 from .ledger.ground import PATIENT, ROW, count
 from .verdict import Verdict
@@ -157,7 +158,7 @@ def receipts(kind: Kind) -> Iterator[str]:
         if receipt is None:
             continue
         try:
-            private._open(receipt, ROWS)
+            opened_with(private, receipt, ROWS)
             yield f"the data opens with a receipt for {data}"
         except ReceiptError:
             pass
@@ -224,12 +225,12 @@ def blocks(kind: Kind) -> Iterator[str]:
     private = Private("visits", columns, unit=ROW, schema=table, block="month")
     for block, right in (("jan", 1), ("feb", 2)):
         part = private.of_blocks(block)
-        if len(ROWS._open(part._tables)) != right:
+        if len(opened(part, ROWS)) != right:
             yield "rows of no block, or of another one, are read with a block"
         if find_spec("duckdb") is None or find_spec("sqlglot") is None:
             continue
         exp = needed("sqlglot").exp
-        session = ENGINE._open(part._tables)
+        session = opened(part, ENGINE)
         try:
             found = session.run(exp.select("count(*) AS n").from_(exp.to_table(part.table.name, quoted=True)))
         finally:

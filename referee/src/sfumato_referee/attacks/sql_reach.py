@@ -11,6 +11,7 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
+from sfumato.audit import surface
 from sfumato.errors import SfumatoError
 from sfumato.query import Limits
 from sfumato.schema import category, key, real
@@ -147,7 +148,7 @@ def attack(asks: Asks = LIBRARY) -> Verdict:
                 continue
         with connect({"t": (SCHEMA.table("t"), source(_ROW))}) as session:  # type: ignore[attr-defined]
             for text in PAST_THE_LOCK:
-                if _ran(lambda t=text: session._engine.execute(t.format(file=file)).fetchall()):
+                if _ran(lambda t=text: surface.engine_of(session).execute(t.format(file=file)).fetchall()):
                     reached.append(text)
                 if _ran(lambda t=text: session.run(needed("sqlglot").parse_one(t.format(file=file), dialect="duckdb"))):
                     reached.append(f"run: {text}")

@@ -10,9 +10,9 @@ from typing import Any
 
 import numpy as np
 
+from sfumato.audit import surface
 from sfumato.audit.counting import at_least
 from sfumato.noise import Noise, SecureBits
-from sfumato.plan import Run
 from sfumato.query import Limits, Sql
 from sfumato.schema import category, key, real
 from sfumato.sources import connect, source
@@ -91,8 +91,8 @@ def _shown(asks: Asks, releases: int) -> int:
     columns = {"u": list(range(60)), "w": ["a"] * 60, "tag": ["p"] * 59 + ["mine"], "x": [1.0] * 60}
     session = connect({"t": (SCHEMA.table("t"), source(columns))})
     try:
-        run = Run(Noise(SecureBits()))
-        return sum("mine" in plan._run(session, run)["keys"]["tag"] for _ in range(releases))
+        noise = Noise(SecureBits())
+        return sum("mine" in surface.run(plan, session, noise)["keys"]["tag"] for _ in range(releases))
     finally:
         session.close()
 
@@ -107,7 +107,7 @@ def _signs(asks: Asks) -> int:
     for cells in ([0.0] * 300, [-0.0] * 300, [-0.0] + [0.0] * 300, [0.0] + [-0.0] * 300):
         session = connect({"t": (schema.table("t"), source({"u": np.arange(len(cells)), "x": np.array(cells)}))})
         try:
-            seen.add(str(plan._run(session, Run(Noise(SecureBits())))["keys"]))
+            seen.add(str(surface.run(plan, session, Noise(SecureBits()))["keys"]))
         finally:
             session.close()
     return len(seen)
@@ -125,7 +125,7 @@ def _orders(asks: Asks) -> int:
         columns = {"u": list(range(len(cells))), "w": ["a"] * len(cells), "tag": cells, "x": [1.0] * len(cells)}
         session = connect({"t": (SCHEMA.table("t"), source(columns))})
         try:
-            found = plan._run(session, Run(Noise(SecureBits())))["keys"]["tag"]
+            found = surface.run(plan, session, Noise(SecureBits()))["keys"]["tag"]
         finally:
             session.close()
         if set(found) == set(tags):

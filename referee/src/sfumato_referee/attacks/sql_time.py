@@ -16,11 +16,11 @@ from dataclasses import dataclass
 from typing import Any
 
 from sfumato.accounting.filters import Budget
+from sfumato.audit import surface
 from sfumato.curator import Curator
 from sfumato.errors import DataError, SfumatoError, guarded
 from sfumato.ledger.memory import MemoryLedger
 from sfumato.noise import Noise, SecureBits
-from sfumato.plan import Run
 from sfumato.private import Private
 from sfumato.query import Limits, Sql
 from sfumato.schema import category, key, real, whole
@@ -136,7 +136,7 @@ def _asked(asks: Asks, text: str, table: Mapping[str, Any], engine: Mapping[str,
 def _ran(plan: Any, table: Mapping[str, Any], engine: Mapping[str, Any]) -> Any:
     session: Any = connect({"t": (SCHEMA.table("t"), source(dict(table)))}, **engine)
     try:
-        return plan._run(_Stopped(session), Run(Noise(SecureBits())))
+        return surface.run(plan, _Stopped(session), Noise(SecureBits()))
     finally:
         session.close()
 
@@ -152,7 +152,7 @@ class _Stopped:
         return self
 
     def sql(self, text: str) -> Any:
-        return _Timed(self._session, self._session._engine.sql(text))
+        return _Timed(self._session, surface.engine_of(self._session).sql(text))
 
 
 @dataclass(frozen=True)
@@ -161,7 +161,7 @@ class _Timed:
     bound: Any
 
     def to_arrow_table(self) -> Any:
-        return self.session._timed(self.bound)
+        return surface.fetch(self.session, self.bound)
 
 
 CONTROL: Asks = queries.as_written

@@ -17,7 +17,7 @@ import numpy as np
 
 from sfumato import bounds, events, strategies
 from sfumato.accounting import pure
-from sfumato.audit import telling
+from sfumato.audit import surface, telling
 from sfumato.audit.claims import claims_of
 from sfumato.audit.stages import table_for
 from sfumato.laws import Integers, Law
@@ -57,7 +57,7 @@ class FreeChoice(MWEM):
 
     @property
     def event(self) -> events.Event:
-        noisy = events.Laplace(epsilon=self._part, relation=self.unit.change)
+        noisy = events.Laplace(epsilon=surface.round_epsilon(self), relation=self.unit.change)
         return events.Repeat(noisy, self.rounds + (self.total is None))
 
 
@@ -69,11 +69,11 @@ class _Counting(Noise):
         self._plan, self.spent = plan, Fraction(0)
 
     def select(self, scores: Any, *, scale: Fraction = Fraction(1), **named: Any) -> int:
-        self.spent += 2 * scale * self._plan._reach(self._plan._whole)
+        self.spent += 2 * scale * surface.question_reach(self._plan)
         return super().select(scores, scale=scale, **named)
 
     def draw(self, law: Law, count: int) -> Integers:
-        self.spent += count * self._plan._reach(self._plan._whole) / Fraction(law.spread)
+        self.spent += count * surface.question_reach(self._plan) / Fraction(law.spread)
         return super().draw(law, count)
 
 
@@ -83,11 +83,11 @@ def attack(plan: MWEM | None = None, *, runs: int = RUNS) -> Verdict:
     common = [name for name in _CELLS[1:-1] for _ in range(_COMMON)]
     without, with_it = (Rows.read(table, {"cell": cells}, _ROW) for cells in (common, [*common, _CELLS[-1]]))
     bits = SecureBits()
-    made = [[_seen(plan, plan._run(rows, Run(Noise(bits)))) for _ in range(runs)] for rows in (with_it, without)]
+    made = [[_seen(plan, surface.run(plan, rows, Noise(bits))) for _ in range(runs)] for rows in (with_it, without)]
     copied = [float(np.mean([1.0 in each["values"] for each in side])) for side in made]
     finding = telling.most_telling(*made, claims=claims_of(plan), false_alarm=FALSE_ALARM)
     counting = _Counting(bits, plan)
-    plan._run(with_it, Run(counting))
+    surface.run(plan, with_it, counting)
     claimed = float(pure.epsilon(plan.event))
     unpaid = float(counting.spent) > claimed * (1 + 1e-6)
     words = (

@@ -17,6 +17,7 @@ from numpy.typing import NDArray
 
 from sfumato import grid, schema
 from sfumato.accounting import gdp
+from sfumato.audit import surface
 from sfumato.bounds import Bounded, Sensitivity
 from sfumato.mechanisms.additive import Additive
 from sfumato.mechanisms.gaussian import Gaussian
@@ -24,7 +25,6 @@ from sfumato.mechanisms.geometric import Geometric
 from sfumato.mechanisms.laplace import Laplace
 from sfumato.mechanisms.vector import L2Noise, LInfinityNoise, VectorNoise
 from sfumato.noise import Bits, Noise, SecureBits
-from sfumato.plan import Run
 from sfumato.rows import Rows
 from sfumato.schema import Column, Table
 from sfumato.units import Unit
@@ -116,7 +116,7 @@ class Library:
         )
         spent: dict[str, Any] = {"epsilon": Fraction(self.epsilon)} | ({"delta": DELTA} if self.delta else {})
         plan = self.kind(query=query, **spent)
-        return plan._run(_NO_ROWS, Run(Noise(self.bits)))
+        return surface.run(plan, _NO_ROWS, Noise(self.bits))
 
 
 @dataclass(frozen=True)
@@ -135,8 +135,8 @@ class Vector:
 
     def release(self, value: float, sensitivity: float, count: int) -> Floats:
         query = _Copies(unit=Unit(), value=Fraction(value), reach=Fraction(sensitivity), count=1)
-        plan, run = self.kind(query=query, epsilon=Fraction(self.epsilon)), Run(Noise(self.bits))
-        return np.concatenate([plan._run(_NO_ROWS, run) for _ in range(max(count // 10, 1))])
+        plan, noise = self.kind(query=query, epsilon=Fraction(self.epsilon)), Noise(self.bits)
+        return np.concatenate([surface.run(plan, _NO_ROWS, noise) for _ in range(max(count // 10, 1))])
 
 
 LIBRARY: tuple[Target, ...] = (Library(Laplace), Library(Gaussian), Library(Laplace, counts=True))

@@ -25,10 +25,10 @@ from numpy.typing import NDArray
 from scipy import special
 
 from sfumato import bounds, laws
+from sfumato.audit import surface
 from sfumato.mechanisms.laplace import Laplace
 from sfumato.noise import Bits, Noise, SecureBits, SeededBits
 from sfumato.noise.bits import Words
-from sfumato.plan import Run
 from sfumato.rows import Rows
 from sfumato.schema import Table, real
 from sfumato.units import Unit
@@ -70,7 +70,8 @@ def library() -> dict[str, Sampler]:
     kinds = (laws.RoundedLaplace, laws.RoundedGaussian, laws.DiscreteLaplace, laws.DiscreteGaussian, laws.Geometric)
     found = {f"{kind.__name__}({scale:g})": drawn(kind(scale)) for kind in kinds for scale in (20.0, 1e6)}
     found["selection among 4"] = lambda bits: Noise(bits).select([0.0, 0.3, -0.2, 1.0])
-    found["release of a count"] = lambda bits: round((plan._run(rows, Run(Noise(bits)))[0] - 100) * 2.0**-plan.exponent)
+    step = 2.0**plan.exponent
+    found["release of a count"] = lambda bits: round((surface.run(plan, rows, Noise(bits))[0] - 100) / step)
     return found
 
 

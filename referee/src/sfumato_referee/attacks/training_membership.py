@@ -22,6 +22,7 @@ import numpy as np
 import torch
 
 from sfumato import learn, schema
+from sfumato.audit import surface
 from sfumato.audit.models import lira, membership
 from sfumato.audit.silent import Silent
 from sfumato.learn.clipping import Flat
@@ -42,9 +43,11 @@ _UNCLIPPED = 2.0**30
 
 class _Bare(Batch):
     def add(self, done: Pass, present: torch.Tensor) -> None:
-        engine = self._stepper.engine
-        sums, _ = engine.summed(done, present.float(), clipping=Flat(norm=_UNCLIPPED), norm=_UNCLIPPED, eta=1.0)
-        self._sum.add(sums)
+        step = surface.step_of(self)
+        sums, _ = step.stepper.engine.summed(
+            done, present.float(), clipping=Flat(norm=_UNCLIPPED), norm=_UNCLIPPED, eta=1.0
+        )
+        step.sum.add(sums)
         self.left -= 1
 
 
@@ -52,7 +55,7 @@ class NoNoiseNoClip(Stepper):
     """Ordinary training, sold as private."""
 
     def __init__(self, plan: Any, rows: Rows, noise: Noise, model: torch.nn.Module) -> None:
-        super().__init__(plan, rows, Silent(noise._bits), model)
+        super().__init__(plan, rows, Silent(surface.bits_of(noise)), model)
 
     def batch(self) -> Batch:
         return _Bare(self)

@@ -18,6 +18,7 @@ import numpy as np
 import torch
 
 from sfumato import learn, schema
+from sfumato.audit import surface
 from sfumato.audit.models import gradients, watching
 from sfumato.audit.models.canaries import Coins, Floats
 from sfumato.audit.models.outcome import ModelAudit, judged
@@ -48,7 +49,7 @@ _MOST_MISSED = 0.01
 
 class _Tenth(Noise):
     def __init__(self, given: Noise) -> None:
-        super().__init__(given._bits)
+        super().__init__(surface.bits_of(given))
         self._given = given
 
     def draw(self, law: Law, count: int) -> Integers:

@@ -19,6 +19,7 @@ from scipy import stats
 
 from sfumato import events, schema
 from sfumato.accounting import approximate
+from sfumato.audit import surface
 from sfumato.errors import SfumatoError
 from sfumato.laws import Integers, Law, RoundedGaussian
 from sfumato.learn.sampling import FREE, Fixed, Poisson, Sampling
@@ -159,7 +160,7 @@ def _empty() -> list[str]:
     plan = learn.sgd(Line(4), times, data=private, inputs="x", target="y", **fields)
     rows = Rows.read(private.schema.table(), {"x": np.ones((3, 4), dtype=np.float32), "y": [1.0] * 3}, Unit())
     noise = Counting()
-    raw = plan._run(rows, Run(noise, steps=plan.steps))
+    raw = surface.run(plan, rows, Run(noise, steps=plan.steps))
     if not noise.empty:  # its chance is below 10^-30
         return ["no batch is ever empty"]
     silent = sum(not vector.any() for vector in noise.vectors)

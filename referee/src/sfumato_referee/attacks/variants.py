@@ -16,10 +16,10 @@ import numpy as np
 from numpy.typing import NDArray
 
 from sfumato import bounds, schema
+from sfumato.audit import surface
 from sfumato.audit.counting import at_least, at_most
 from sfumato.mechanisms.sparse_vector import SparseVector
 from sfumato.noise import Bits, Noise, SecureBits
-from sfumato.plan import Run
 from sfumato.rows import Rows
 from sfumato.schema import Table
 from sfumato.units import Unit
@@ -128,7 +128,7 @@ def unending() -> list[str]:
     far = ((bounds.count(_ADD), -1000), (bounds.histogram("w", ("a", "b", "c"), _ADD), -1000), (bounds.count(_ADD), 0))
     for count in (1, 2, 4):
         plan = SparseVector(epsilon=1, protects=_ADD, threshold=-1000, count=count, questions=far * 3)
-        told = plan._run(rows, Run(Noise(SecureBits())))
+        told = surface.run(plan, rows, Noise(SecureBits()))
         if sum(int(np.sum(each["above"])) for each in told) > count:
             found.append(f"{type(plan).__name__} by [questions that all cross], which goes on after {count}")
     return found

@@ -5,10 +5,13 @@ from __future__ import annotations
 from collections.abc import Collection
 from dataclasses import dataclass
 
+from sfumato.audit import seams
 from sfumato.openings import Tables
 from sfumato.private import Private
 from sfumato.schema import Table
 from sfumato.sources import Connection, Csv
+
+from .overriding import overriding
 
 
 @dataclass(frozen=True)
@@ -31,9 +34,6 @@ class _Opened(Tables):
         return super().connect()
 
 
+@overriding(seams.TABLES, lambda tables: property(lambda self: _Opened(**vars(tables.fget(self)))))
 class Eager(Private):
     """Data that is opened whole where a query is only to be tried for its fit, before anybody has paid."""
-
-    @property
-    def _tables(self) -> Tables:
-        return _Opened(**vars(super()._tables))

@@ -13,6 +13,7 @@ from typing import Any
 
 from sfumato import record
 from sfumato.accounting.filters import Charge, Filter, HeldSteps
+from sfumato.audit import surface
 from sfumato.errors import BudgetError, ReceiptError
 from sfumato.events import Repeat
 from sfumato.ledger.charges import Charges
@@ -55,7 +56,7 @@ class AnswerFirst(Ledger):
         self.catch_up()
         named.pop("key", None)
         request = Request(accounts, plan, named["data"], named["grade"], named["note"])
-        receipt = self._charges.receipt(accounts, request, "plan")
+        receipt = surface.charges_of(self).receipt(accounts, request, "plan")
         self._late = [(accounts, plan, named), receipt]
         return receipt
 
@@ -70,8 +71,9 @@ class AnswerFirst(Ledger):
             return
         (accounts, plan, named), due, settled = self._late
         self._late = []
-        assert isinstance(self._charges, _NamedBefore)
-        self._charges.due = due
+        charges = surface.charges_of(self)
+        assert isinstance(charges, _NamedBefore)
+        charges.due = due
         paid = super().spend(accounts, plan, **named)
         super().open(paid)
         super().settle(paid, *settled)
@@ -94,14 +96,14 @@ class Refunded(Ledger):
     failure is an answer for free (L4)."""
 
     def spend(self, accounts: tuple[str, ...], plan: Plan[Any, Any], **named: Any) -> Receipt:
-        with self._desk.reading() as book:
+        with surface.desk_of(self).reading() as book:
             self._before = {name: book.account(name) for name in book.accounts()}
         return super().spend(accounts, plan, **named)
 
     def settle(self, receipt: Receipt, outcome: str, answer: bytes | None = None) -> None:
         super().settle(receipt, outcome, answer)
         if outcome == "failed":
-            with self._store.writing() as book:
+            with surface.store_of(self).writing() as book:
                 for name in receipt.accounts:
                     if (account := self._before[name]) is not None:
                         book.put_account(account)
@@ -154,7 +156,7 @@ class ForgetsSteps(Ledger):
 
     def open(self, receipt: Receipt) -> None:
         super().open(receipt)
-        with self._desk.writing() as book:
+        with surface.desk_of(self).writing() as book:
             for account in (book.account(name) for name in receipt.accounts):
                 if account is not None and isinstance(hold := account.held.get(receipt.id), HeldSteps):
                     fresh = {**account.held, receipt.id: replace(hold, taken=0, counted=False)}
@@ -165,7 +167,7 @@ class EndlessSteps(Ledger):
     """Draws steps for as long as anybody asks: what was held is only where it begins."""
 
     def draw_steps(self, receipt: Receipt, steps: int) -> Steps:
-        with self._store.writing() as book:
+        with surface.store_of(self).writing() as book:
             for account in (book.account(name) for name in receipt.accounts):
                 if account is not None and isinstance(hold := account.held.get(receipt.id), HeldSteps):
                     times = max(hold.event.times, hold.taken + steps)
@@ -258,7 +260,7 @@ class YearlyBudget(Ledger):
     """A fresh budget each year, and it is this machine's clock that says which year it is (L8)."""
 
     def spend(self, accounts: tuple[str, ...], plan: Plan[Any, Any], **named: Any) -> Receipt:
-        with self._desk.writing() as book:
+        with surface.desk_of(self).writing() as book:
             stored = (book.entry(number) for number in range(book.head.number, 0, -1))
             entries = (record.parse(entry[1]) for entry in stored if entry is not None)
             last = next((str(entry["at"]) for entry in entries if entry["kind"] == "spend"), "")

@@ -13,6 +13,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from sfumato.audit import surface
 from sfumato.interactive import Conversation
 from sfumato.laws import DiscreteLaplace
 from sfumato.mechanisms.sparse_vector import SparseVector
@@ -46,7 +47,7 @@ class NoisyValueShown(SparseVector):
         gate = self.gate
         threshold, left = gate.begin(run.noise, count), np.full(count, gate.count, dtype=np.int64)
         told, shown = [], []
-        for question in self._accepted(rows.table):
+        for question in surface.questions(self, rows.table):
             values = question.in_units(question.query.steps(rows, question.exponent), gate.finer)
             noisy = gate.noisy(values, count, run.noise)
             answers = gate.told(noisy, threshold, left)
@@ -58,11 +59,11 @@ class NoisyValueShown(SparseVector):
 
 class _Showing(Watch):
     def answer(self, rows: Rows, question: Asked) -> dict[str, Any]:
-        gate = self._gate
+        gate, noise, threshold, left = surface.conversation(self)
         values = question.in_units(question.query.steps(rows, question.exponent), gate.finer)
-        noisy = gate.noisy(values, 1, self._noise)
-        above = bool(gate.told(noisy, self._threshold, self._left)[0, 0] == ABOVE)
-        self._left -= above
+        noisy = gate.noisy(values, 1, noise)
+        above = bool(gate.told(noisy, threshold, left)[0, 0] == ABOVE)
+        left -= above
         return {"above": above, "noisy": float(noisy[0, 0] / gate.finer) if above else 0.0}
 
 

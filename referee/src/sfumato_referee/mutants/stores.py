@@ -10,13 +10,16 @@ from collections.abc import Iterator
 from contextlib import contextmanager, suppress
 from typing import Any
 
+from sfumato.audit import seams, surface
 from sfumato.errors import LedgerError
-from sfumato.ledger.proof.anchored import AnchoredStore, _Seen
+from sfumato.ledger.proof.anchored import AnchoredStore
 from sfumato.ledger.stores.base import Book
-from sfumato.ledger.stores.memory import MemoryStore, _Draft, _Pages
+from sfumato.ledger.stores.memory import MemoryStore
 from sfumato.ledger.stores.postgres import PostgresStore
 from sfumato.ledger.stores.sqlite import SQLiteStore
 from sfumato.ledger.stores.sqlite_book import SQLiteBook
+
+from .overriding import overriding
 
 
 class ReadThenInsert(SQLiteStore):
@@ -30,7 +33,7 @@ class ReadThenInsert(SQLiteStore):
         time.sleep(0)
         with super().writing() as book:
             assert isinstance(book, SQLiteBook)
-            book._accounts.update({name: each for name, each in seen.items() if each is not None})
+            surface.accounts_read(book).update({name: each for name, each in seen.items() if each is not None})
             yield book
 
 
@@ -43,10 +46,9 @@ class Deferred(SQLiteStore):
             yield book
 
 
+@overriding(seams.TAKE_HEAD, lambda _: "SELECT number, hash FROM sfumato.head")
 class UnlockedServer(PostgresStore):
     """Reads the head of the chain without its lock (L2)."""
-
-    _take_head = "SELECT number, hash FROM sfumato.head"
 
 
 class Swallowing(SQLiteStore):
@@ -71,10 +73,10 @@ class Unlocked(MemoryStore):
 
     @contextmanager
     def writing(self) -> Iterator[Book]:
-        draft = _Draft(self._kept)
+        draft = surface.trial(self)
         yield draft
         time.sleep(0.0002)
-        self._kept.take(draft.new)
+        surface.keep(self, draft)
 
 
 class Stale(MemoryStore):
@@ -82,11 +84,11 @@ class Stale(MemoryStore):
 
     @contextmanager
     def writing(self) -> Iterator[Book]:
-        seen = dict(self._kept.accounts)
+        before = surface.snapshot(self)
         time.sleep(0.0002)
         with super().writing() as book:
             new = book.new.accounts  # type: ignore[attr-defined]
-            book.account = lambda name: new.get(name) or seen.get(name)  # type: ignore[method-assign]
+            book.account = lambda name: new.get(name) or surface.trial(before).account(name)  # type: ignore[method-assign]
             yield book
 
 
@@ -95,49 +97,56 @@ class Late(MemoryStore):
 
     @contextmanager
     def reading(self) -> Iterator[Book]:
-        with self._lock:
-            now = _Draft(self._kept)
-            yield _Lagging(getattr(self, "_old", now), now)
+        with super().reading() as now:
+            yield _Lagging(getattr(self, "before", now), now)
 
     @contextmanager
     def writing(self) -> Iterator[Book]:
         with super().writing() as book:
-            kept = {name: value.copy() for name, value in vars(self._kept).items()}
+            before = surface.snapshot(self)
             yield book
-        self._old = _Draft(_Pages(**kept))
+        self.before = surface.trial(before)
 
 
 class _Lagging:
     """The accounts of before, at the head of now."""
 
-    def __init__(self, old: _Draft, now: _Draft) -> None:
-        self._old, self.head = old, now.head
+    def __init__(self, before: Book, now: Book) -> None:
+        self.before, self.head = before, now.head
 
     def __getattr__(self, name: str) -> Any:
-        return getattr(self._old, name)
+        return getattr(self.before, name)
 
 
+@overriding(seams.ANCHOR_JUDGED, lambda _: lambda self, book, seen: None)
 class NeverLooks(AnchoredStore):
     """Writes to its anchor and never reads it: an old backup is spent from once more (L9)."""
 
-    def _judge(self, book: Book, seen: _Seen) -> None:
-        return
+
+def _enters_once(enter: Any) -> Any:
+    def entered(self: AnchoredStore) -> None:
+        if surface.anchor_of(self).last() is None:  # a new ledger
+            enter(self)
+        surface.take_as_entered(self)
+
+    return entered
 
 
+@overriding(seams.ANCHOR_ENTERED, _enters_once)
 class NoToken(AnchoredStore):
     """Publishes no token of its own when it begins to write: two copies do not hear of each other for a hundred
     entries (L10)."""
 
-    def _enter(self) -> None:
-        if self._anchor.last() is None:  # a new ledger
-            super()._enter()
-        self._entered = True
+
+def _forgets_spending(prepare: Any) -> Any:
+    def prepared(self: SQLiteStore, create: bool) -> None:
+        prepare(self, create)
+        totals = "SELECT totals FROM accounts WHERE name = 'old'"
+        surface.connection_of(self).execute(f"UPDATE accounts SET totals = ({totals}) WHERE name = 'ana''s'")
+
+    return prepared
 
 
+@overriding(seams.PREPARE, _forgets_spending)
 class ForgetfulUpgrade(SQLiteStore):
     """Its upgrade writes the accounts anew and leaves out what they had spent (L14)."""
-
-    def _prepare(self, create: bool) -> None:
-        super()._prepare(create)
-        totals = "SELECT totals FROM accounts WHERE name = 'old'"
-        self._connection.execute(f"UPDATE accounts SET totals = ({totals}) WHERE name = 'ana''s'")

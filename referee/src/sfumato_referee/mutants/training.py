@@ -10,6 +10,7 @@ from typing import Any
 import numpy as np
 import torch
 
+from sfumato.audit import seams, surface
 from sfumato.laws import Integers, Law
 from sfumato.learn.clipping import Flat
 from sfumato.learn.engine import Pass
@@ -19,6 +20,8 @@ from sfumato.learn.sampling import FREE, Poisson, Slots, seated
 from sfumato.learn.stepping import Batch, Part, Stepper
 from sfumato.noise import Noise
 from sfumato.rows import Rows
+
+from .overriding import overriding
 
 _UNCLIPPED = 2.0**30
 
@@ -35,8 +38,9 @@ class _Planted(Stepper):
 class _NoisyParts(Batch):
     def add(self, done: Pass, present: torch.Tensor) -> None:
         super().add(done, present)
-        steps = self._stepper._noise.draw(self._stepper.plan.blur.law(self._norm), self._sum._total.size)
-        self._sum._total += steps
+        step = surface.step_of(self)
+        noise = step.noise.draw(step.stepper.plan.blur.law(step.norm), step.steps.size)
+        np.add(step.steps, noise, out=step.steps)
 
 
 class NoisePerMicroBatch(_Planted):
@@ -47,7 +51,7 @@ class NoisePerMicroBatch(_Planted):
 
 class _Halved(Noise):
     def __init__(self, given: Noise) -> None:
-        super().__init__(given._bits)
+        super().__init__(surface.bits_of(given))
         self._given = given
 
     def draw(self, law: Law, count: int) -> Integers:
@@ -71,7 +75,7 @@ class _Actual(Batch):
         self._came += int(present.sum())
 
     def released(self) -> list[torch.Tensor]:
-        return [each * (self._stepper.plan.divisor / max(self._came, 1)) for each in super().released()]
+        return [each * (surface.step_of(self).stepper.plan.divisor / max(self._came, 1)) for each in super().released()]
 
 
 class DividesByActual(_Planted):
@@ -82,10 +86,12 @@ class DividesByActual(_Planted):
 
 class _Parts(Batch):
     def add(self, done: Pass, present: torch.Tensor) -> None:
-        engine = self._stepper.engine
-        sums, _ = engine.summed(done, present.float(), clipping=Flat(norm=_UNCLIPPED), norm=_UNCLIPPED, eta=1.0)
+        step = surface.step_of(self)
+        sums, _ = step.stepper.engine.summed(
+            done, present.float(), clipping=Flat(norm=_UNCLIPPED), norm=_UNCLIPPED, eta=1.0
+        )
         norm = torch.sqrt(torch.stack([each.double().square().sum() for each in sums]).sum())
-        self._sum.add([each * (self._norm / norm.clamp_min(self._norm)).to(each.dtype) for each in sums])
+        step.sum.add([each * (step.norm / norm.clamp_min(step.norm)).to(each.dtype) for each in sums])
         self.left -= 1
 
 
@@ -95,19 +101,24 @@ class ClipsMicroBatches(_Planted):
     kind = _Parts
 
 
+def _normalised(part_of: Any) -> Any:
+    def mixed(self: Stepper, units: Slots) -> Part:
+        part: Part = part_of(self, units)
+        return part._replace(inputs=tuple((each - each.mean(0)) / (each.std(0) + 1e-6) for each in part.inputs))
+
+    return mixed
+
+
+@overriding(seams.MICRO_BATCH, _normalised)
 class BatchNormAllowed(Stepper):
     """Inputs are normalised over all that are there, as a BatchNorm in front does it."""
-
-    def _part(self, units: Slots) -> Part:
-        part = super()._part(units)
-        mixed = tuple((each - each.mean(0)) / (each.std(0) + 1e-6) for each in part.inputs)
-        return part._replace(inputs=mixed)
 
 
 class _Loose(Batch):
     def add(self, done: Pass, present: torch.Tensor) -> None:
-        sums, _ = self._stepper.engine.summed(done, present.float(), clipping=Flat(norm=2), norm=2.0, eta=1.0)
-        self._sum.add(sums)
+        step = surface.step_of(self)
+        sums, _ = step.stepper.engine.summed(done, present.float(), clipping=Flat(norm=2), norm=2.0, eta=1.0)
+        step.sum.add(sums)
         self.left -= 1
 
 
@@ -133,7 +144,7 @@ class Unwatched(Stepper):
 
     def __init__(self, plan: Any, rows: Rows, noise: Noise, model: torch.nn.Module) -> None:
         super().__init__(plan, rows, noise, model)
-        self.engine._watch, self.engine._surveyed = _Blind(), None
+        surface.watch_by(self.engine, _Blind())
         self.engine.survey(plan.micro)
 
 

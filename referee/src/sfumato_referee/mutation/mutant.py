@@ -8,6 +8,8 @@ from dataclasses import dataclass
 from functools import cached_property
 from typing import Any
 
+from sfumato.audit.seams import Seam
+
 _OURS = ("sfumato", "sfumato_referee")  # the detectors import by name, too
 AREAS = ("noise", "reading", "clipping", "splitting", "accountants", "ledger", "SQL", "door", "training")
 
@@ -44,6 +46,11 @@ def swap(owner: Any, name: str, make: Callable[[Any], Any]) -> None:
         setattr(owner, name, type(found)(make(found.__func__)))
     else:
         setattr(owner, name, make(found))
+
+
+def plant(seam: Seam, make: Callable[[Any], Any]) -> None:
+    """The same for a place that the library names itself (`sfumato.audit.seams`), for it has no public name."""
+    swap(seam.owner(), seam.name, make)
 
 
 def swap_everywhere(function: Any, make: Callable[[Any], Any]) -> None:

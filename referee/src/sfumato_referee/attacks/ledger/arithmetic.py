@@ -12,14 +12,16 @@ gives away what it cannot price.
 from __future__ import annotations
 
 import copy
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from contextlib import suppress
 from dataclasses import replace
 from fractions import Fraction
+from pathlib import Path
 from typing import Any
 
 from sfumato import events
 from sfumato.accounting.filters import Budget, Filter
+from sfumato.audit import surface
 from sfumato.combine import reserve
 from sfumato.errors import BudgetError, SfumatoError
 from sfumato.events import Event
@@ -43,16 +45,7 @@ def attack(*, kind: Kind = Ledger, times: int = 30_000, small: int = 10**6) -> V
     wrong = _filtered(small) if small else []
     with folder() as home:
         for number, (part, parts) in enumerate(SUMS):
-            place = home / str(number)
-            with kind(SQLiteStore(place, create=True)) as ledger:
-                ledger.open_account("a", Budget(epsilon=1))
-            paid = 0
-            for _ in range(parts + 1):
-                with kind(SQLiteStore(place)) as ledger, suppress(BudgetError):
-                    pay(ledger, count(part))
-                    paid += 1
-            with kind(SQLiteStore(place)) as ledger:
-                wrong += _judged(ledger, part, parts, paid)
+            wrong += across_restarts(home / str(number), part, parts, kind)
     ledger = kind(MemoryStore())
     ledger.open_account("a", Budget(epsilon=1))
     plan, paid = count(Fraction(1, times)), 0
@@ -65,6 +58,19 @@ def attack(*, kind: Kind = Ledger, times: int = 30_000, small: int = 10**6) -> V
     words = f"{sums} sums of up to {max(times, small)} parts: "
     words += wrong[0] if wrong else "each exactly 1, and not more."
     return Verdict("L11", bool(wrong), words, {"sums": sums, "wrong": len(wrong)})
+
+
+def across_restarts(place: Path, part: Any, parts: int, kind: Kind = Ledger) -> list[str]:
+    """So many parts of 1, each spent from a ledger that is opened anew for it, and one more."""
+    with kind(SQLiteStore(place, create=True)) as ledger:
+        ledger.open_account("a", Budget(epsilon=1))
+    paid = 0
+    for _ in range(parts + 1):
+        with kind(SQLiteStore(place)) as ledger, suppress(BudgetError):
+            pay(ledger, count(part))
+            paid += 1
+    with kind(SQLiteStore(place)) as ledger:
+        return _judged(ledger, part, parts, paid)
 
 
 def _filtered(parts: int) -> list[str]:
@@ -114,24 +120,21 @@ NO_NUMBER: tuple[Any, ...] = (
 
 def odd_costs(*, kind: Kind = Ledger, times: int = 100_000, seed: int = 1) -> Verdict:
     """L12: so many costs that are none, drawn from room that is held; and budgets that are none."""
-    choose, taken = Choices(seed), []
+    choose, taken = Choices(seed), list[str]()
     with folder() as home, kind(SQLiteStore(home / "ledger", create=True)) as ledger:
         ledger.open_account("a", Budget(epsilon=10, delta=1e-5))
         held = reserve(unit=ROW, budget=Budget(epsilon=1, delta=1e-6))
         receipt = ledger.hold((), held, data="a@1", grade="exact", note="")
         ledger.open(receipt)
         right = sum(_taken(ledger, receipt, event, Fraction(1, 10**8)) for event, _ in GOOD)
-        before = len(list(ledger._store.entries())), ledger.spent("a")
-        for _ in range(times):
-            event, delta = forged(choose), choose.one((Fraction(0), Fraction(1, 10**7)))
-            if choose.share() < 0.2:
-                event, delta = choose.one(GOOD)[0], choose.one((*NO_NUMBER[1:], 1, 2, "x"))
+        before = len(list(surface.store_of(ledger).entries())), ledger.spent("a")
+        for event, delta in odd_offers(choose, times):
             if _taken(ledger, receipt, event, delta):
                 taken.append(f"{type(event).__name__} at {delta!r}")
         for value in NO_NUMBER[1:]:
             taken += [f"a plan that is {value!r}"] * _bought(ledger, value)
             taken += [f"a budget of {value!r}"] * _opened(ledger, value)
-        after = len(list(ledger._store.entries())), ledger.spent("a")
+        after = len(list(surface.store_of(ledger).entries())), ledger.spent("a")
     changed = before != after
     words = (
         f"{len(taken)} of {times + 2 * len(NO_NUMBER) - 2} odd costs were taken, and {right} of {len(GOOD)} right ones"
@@ -145,25 +148,34 @@ def odd_costs_control() -> Verdict:
     return odd_costs(kind=Unpriced, times=200)
 
 
-def forged(choose: Choices) -> Any:
+def odd_offers(choose: Choices, times: int) -> Iterator[tuple[Any, Any]]:
+    """So many costs that are none: an event and its delta, one of which is wrong."""
+    for _ in range(times):
+        if choose.share() < 0.2:
+            yield choose.one(GOOD)[0], choose.one((*NO_NUMBER[1:], 1, 2, "x"))
+        else:
+            yield _forged(choose), choose.one((Fraction(0), Fraction(1, 10**7)))
+
+
+def _forged(choose: Choices) -> Any:
     """An event with a field that was changed after its checks, alone or inside others; or no event at all."""
     while True:
         good, fields = choose.one(GOOD)
         event, field, value = copy.deepcopy(good), choose.one(fields), choose.one(NO_NUMBER)
         object.__setattr__(event, field, value)
-        if value or not constructible(good, field, value):
+        if value or not _constructible(good, field, value):
             break
     match choose.below(6):
         case 0:
-            return built(events.Sequence, events=(LEAF, event))
+            return _built(events.Sequence, events=(LEAF, event))
         case 1:
-            return built(events.Repeat, event=event, times=2)
+            return _built(events.Repeat, event=event, times=2)
         case 2:
             return choose.one((*NO_NUMBER, events.Laplace, object(), True, ROW, count(1)))
     return event
 
 
-def constructible(good: Event, field: str, value: Any) -> bool:
+def _constructible(good: Event, field: str, value: Any) -> bool:
     """Nothing at all is allowed in some fields: no delta, say."""
     try:
         replace(good, **{field: value})  # type: ignore[type-var]
@@ -172,7 +184,7 @@ def constructible(good: Event, field: str, value: Any) -> bool:
     return True
 
 
-def built(kind: type[Any], **fields: Any) -> Any:
+def _built(kind: type[Any], **fields: Any) -> Any:
     """Without its checks."""
     made = object.__new__(kind)
     for name, value in fields.items():

@@ -15,22 +15,30 @@ import importlib.util
 import os
 import shutil
 import sqlite3
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from contextlib import closing
 from pathlib import Path
+from typing import NamedTuple
 
 from sfumato.errors import LedgerError
 from sfumato.ledger.ledger import Ledger
 from sfumato.ledger.stores.sqlite import SQLiteStore
 
 from ..verdict import CouldNotRunError, Verdict
-from .ground import PATIENT, count, curator, folder
+from .ground import PATIENT, count, curator, folder, spent
 from .refused import attempts
-from .releasing import fault_after, lines, prepare
+from .releasing import RELEASES, fault_after, lines, prepare
 from .striking import WORKER, said, strike, tracer
 
 LIMITS = (150_000, 300_000)  # bytes at which the disk is full: within the log, and after it was first folded in
-FAULTS = (("fdatasync", "error=EIO"), ("pwrite64", "error=ENOSPC"), ("pwrite64", "error=EIO"))
+CALLS = (("fdatasync", "error=EIO"), ("pwrite64", "error=ENOSPC"), ("pwrite64", "error=EIO"))
+
+
+class Refusals(NamedTuple):
+    """What whoever asked was told, in the order of asking, and what should not have been."""
+
+    told: list[str]
+    faults: list[str]
 
 
 def attack(
@@ -41,15 +49,17 @@ def attack(
     with folder() as home:
         if design == "right":
             for spoil in SPOILT:
-                faults += spoilt(prepare(home / spoil.__name__), spoil)
-            faults += locked(prepare(home / "locked")) + taken_away(prepare(home / "taken"))
-            faults += forbidden(home / "forbidden")
+                faults += spoilt(prepare(home / spoil.__name__), spoil).faults
+            for way in TAKEN_AWAY:
+                faults += taken_away(prepare(home / f"taken {way}"), way).faults
+            faults += locked(prepare(home / "locked")).faults + forbidden(home / "forbidden").faults
         for limit in limits:
-            faults += full(prepare(home / f"full at {limit}"), limit, design)
+            faults += full(prepare(home / f"full at {limit}"), limit, design).faults
         failing = 0
-        for call, fault in FAULTS if design == "right" and tracer() is not None else ():
-            each = list(range(1, 90, 3)) if numbers is None else list(numbers)
-            failing += failed(home / f"{call} {fault}", call, fault, each, faults)
+        for call, fault in CALLS if design == "right" and tracer() is not None else ():
+            struck = failed(home / f"{call} {fault}", call, fault, range(1, 90, 3) if numbers is None else numbers)
+            failing += sum(each.told.count("answered") < len(each.told) for each in struck)
+            faults += [text for each in struck for text in each.faults]
     words = f"{len(SPOILT) + 3} ways to spoil a ledger, {len(limits)} full disks, {failing} failing calls: "
     words += faults[0] if faults else "no release, the same words each time, and all is well after the repair."
     return Verdict("L6", bool(faults), words, {"faults": len(faults), "failing calls": failing})
@@ -80,7 +90,8 @@ def _torn(path: Path) -> None:
     path.write_bytes(path.read_bytes()[:5000])
 
 
-def _of_others(path: Path) -> None:
+def of_others(path: Path) -> None:
+    """A database, and somebody else's."""
     path.unlink()
     _run(path, "CREATE TABLE mine (text)", "INSERT INTO mine VALUES ('keep me')")
 
@@ -105,11 +116,11 @@ def _run(path: Path, *statements: str) -> None:
 
 
 SPOILT: tuple[Callable[[Path], None], ...] = (
-    _removed, _a_folder, _empty, _nonsense, _torn, _of_others, _newer, _of_another_program, _lost_a_table
+    _removed, _a_folder, _empty, _nonsense, _torn, of_others, _newer, _of_another_program, _lost_a_table
 )  # fmt: skip
 
 
-def spoilt(place: Path, spoil: Callable[[Path], None]) -> list[str]:
+def spoilt(place: Path, spoil: Callable[[Path], None]) -> Refusals:
     """What is no ledger is refused and left as it is; put back, it goes on."""
     path, name = place / "ledger", spoil.__name__.strip("_").replace("_", " ")
     shutil.copy(path, place / "kept")
@@ -128,24 +139,32 @@ def spoilt(place: Path, spoil: Callable[[Path], None]) -> list[str]:
     for beside in ("ledger-wal", "ledger-shm"):
         (place / beside).unlink(missing_ok=True)
     (place / "kept").replace(path)
-    return faults + [f"{name}, put back: {fault}" for fault in [fault_after(place)] if fault is not None]
+    return Refusals(told, faults + _left(place, f"{name}, put back: "))
 
 
-def locked(place: Path) -> list[str]:
+def _left(place: Path, first: str = "", releases: int = RELEASES) -> list[str]:
+    """What is wrong with what is left there, if anything."""
+    fault = fault_after(place, releases=releases)
+    return [] if fault is None else [first + fault]
+
+
+def locked(place: Path) -> Refusals:
     """Somebody else holds the lock, and then lets go: nothing has to be opened anew."""
     opens: list[int] = []
-    faults = []
+    told, faults = [], []
     with Ledger(SQLiteStore(place / "ledger", wait=0.05)) as ledger:
         for mode in ("IMMEDIATE", "EXCLUSIVE"):
             with closing(sqlite3.connect(place / "ledger", isolation_level=None)) as holder:
                 holder.execute(f"BEGIN {mode}")
-                told = {_told(ledger, opens) for _ in range(2)}
-                if len(told) != 1 or "answered" in told or opens:
-                    faults.append(f"a ledger that is locked was released from, or refused in two ways: {mode}")
+                told += [_told(ledger, opens) for _ in range(2)]
                 holder.execute("ROLLBACK")
+        if len(set(told)) != 1 or "answered" in told or opens:
+            faults.append("a ledger that is locked was released from, or refused in two ways")
+        if spent(ledger, "patients"):
+            faults.append("a ledger that is locked was charged")
         if _told(ledger, opens) != "answered":
             faults.append("a ledger that was locked does not go on")
-    return faults + [fault for fault in [fault_after(place)] if fault is not None and "L1: more" not in fault]
+    return Refusals(told, faults + [fault for fault in _left(place) if "L1: more" not in fault])
 
 
 def _told(ledger: Ledger, opens: list[int], epsilon: float = 0.1) -> str:
@@ -156,37 +175,35 @@ def _told(ledger: Ledger, opens: list[int], epsilon: float = 0.1) -> str:
         return str(problem)
 
 
-def taken_away(place: Path) -> list[str]:
+def _exchange(path: Path) -> None:
+    shutil.copy(path, path.with_name("copy"))
+    path.with_name("copy").replace(path)
+
+
+TAKEN_AWAY: dict[str, Callable[[Path], object]] = {
+    "removed": lambda path: path.unlink(),
+    "without its log": lambda path: path.with_name("ledger-wal").unlink(),
+    "moved": lambda path: path.rename(path.with_name("elsewhere")),
+    "exchanged": _exchange,
+}
+
+
+def taken_away(place: Path, way: str) -> Refusals:
     """The file is removed, moved or exchanged while it is open."""
-
-    def exchanged(path: Path) -> None:
-        shutil.copy(path, place / "copy")
-        (place / "copy").replace(path)
-
-    ways: dict[str, Callable[[Path], object]] = {
-        "removed": lambda path: path.unlink(),
-        "without its log": lambda path: path.with_name("ledger-wal").unlink(),
-        "moved": lambda path: path.rename(place / "elsewhere"),
-        "exchanged": exchanged,
-    }
-    faults = []
-    for name, way in ways.items():
-        prepare(place / name)
-        opens: list[int] = []
-        with Ledger(SQLiteStore(place / name / "ledger", wait=0.05)) as ledger:
-            before = _told(ledger, opens)
-            opens.clear()
-            way(place / name / "ledger")
-            told = {_told(ledger, opens, 0.2) for _ in range(2)}
-            if before != "answered" or len(told) != 1 or "answered" in told or opens:
-                faults.append(f"a ledger that was {name} while it was open was released from")
-    return faults
+    opens: list[int] = []
+    with Ledger(SQLiteStore(place / "ledger", wait=0.05)) as ledger:
+        before = _told(ledger, opens)
+        opens.clear()
+        TAKEN_AWAY[way](place / "ledger")
+        told = [_told(ledger, opens, 0.2) for _ in range(2)]
+    held = before == "answered" and len(set(told)) == 1 and "answered" not in told and not opens
+    return Refusals(told, [] if held else [f"a ledger that was {way} while it was open was released from"])
 
 
-def forbidden(place: Path) -> list[str]:
+def forbidden(place: Path) -> Refusals:
     """A file or a folder that this user may not write."""
     places, user = [], 65534 if os.geteuid() == 0 else 0
-    place.mkdir()
+    place.mkdir(exist_ok=True)
     place.chmod(0o755)
     place.parent.chmod(0o755)
     for file, parent in ((0o444, 0o777), (0o666, 0o555), (0o444, 0o555), (0o000, 0o555)):
@@ -200,36 +217,37 @@ def forbidden(place: Path) -> list[str]:
         for each in places:
             each.chmod(0o755)
             (each / "ledger").chmod(0o644)
-    faults = [] if len(told) == len(places) and len(set(told)) == 1 and "answered" not in told else [
-        "a ledger that may not be written was released from, or refused in several ways"
-    ]  # fmt: skip
-    return faults + [f"{each.name}: {fault}" for each in places if (fault := fault_after(each)) is not None]
+    held = len(told) == len(places) and len(set(told)) == 1 and "answered" not in told
+    faults = [] if held else ["a ledger that may not be written was released from, or refused in several ways"]
+    return Refusals(told, faults + [fault for each in places for fault in _left(each, f"{each.name}: ")])
 
 
-def full(place: Path, limit: int, design: str) -> list[str]:
+def full(place: Path, limit: int, design: str = "right") -> Refusals:
     """The disk fills up: some are answered, then it is refused, and from then on whatever is asked."""
     if importlib.util.find_spec("resource") is None:
         raise CouldNotRunError("this system cannot limit the size of files.")
     told = said([*WORKER, "refused", str(limit), "0", design, str(place)])
-    answers = next((number for number, text in enumerate(told) if text != "answered"), len(told))
+    answers = _answered(told)
     faults = []
     if answers == len(told):
         faults.append(f"a disk that is full at {limit} bytes refuses nothing")
     elif "answered" in told[answers:] or len(set(told[answers + 1 :])) != 1:
         faults.append(f"a disk that is full at {limit} bytes refuses, and then answers")
-    return faults + [fault for fault in [fault_after(place, releases=answers + 1)] if fault is not None]
+    return Refusals(told, faults + _left(place, releases=answers + 1))
 
 
-def failed(place: Path, call: str, fault: str, numbers: list[int], faults: list[str]) -> int:
-    """The N-th write or sync fails, once: the store refuses from then on. How many were hit."""
-    hit = 0
-    for number in strike(place, call, fault, "failing disk", numbers):
-        each = place / str(number)
-        told = lines(each / "told")
-        answers = next((n for n, text in enumerate(told) if text != "answered"), len(told))
-        hit += answers < len(told)
-        if "answered" in told[answers:]:
+def _answered(told: list[str]) -> int:
+    """How many, before the first that was not."""
+    return next((number for number, text in enumerate(told) if text != "answered"), len(told))
+
+
+def failed(place: Path, call: str, fault: str, numbers: Iterable[int]) -> list[Refusals]:
+    """The N-th write or sync fails, once and never again, for each of these: the store refuses from then on."""
+    outcomes = []
+    for number, code in strike(place, call, fault, "failing disk", list(numbers)).items():
+        told = lines(place / str(number) / "told")
+        faults = [f"{call} {number} failed, and the process ended with {code}"] if code else []
+        if "answered" in told[_answered(told) :]:
             faults.append(f"after {call} failed ({fault}) the same store went on")
-        if (left := fault_after(each)) is not None:
-            faults.append(f"{call} {number} failed: {left}")
-    return hit
+        outcomes.append(Refusals(told, faults + _left(place / str(number), f"{call} {number} failed: ")))
+    return outcomes

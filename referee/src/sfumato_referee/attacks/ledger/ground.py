@@ -12,6 +12,7 @@ from pathlib import Path
 from typing import Any
 
 from sfumato import bounds, record
+from sfumato.audit import surface
 from sfumato.curator import Curator
 from sfumato.ledger.ledger import Ledger
 from sfumato.ledger.stores.base import Account, Store
@@ -78,7 +79,7 @@ def pay(ledger: Ledger, plan: Any, *accounts: str, data: str = "a@1", key: str |
 
 
 def account_of(ledger: Ledger, name: str) -> Account:
-    with ledger._store.reading() as book:
+    with surface.store_of(ledger).reading() as book:
         found = book.account(name)
     assert found is not None
     return found

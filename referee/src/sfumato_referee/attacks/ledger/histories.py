@@ -22,6 +22,7 @@ from typing import Any
 
 from sfumato import events
 from sfumato.accounting.filters import Budget
+from sfumato.audit import surface
 from sfumato.combine import reserve, sequence
 from sfumato.errors import BudgetError, ReceiptError
 from sfumato.ledger.charges import Charges
@@ -30,7 +31,7 @@ from sfumato.ledger.ledger import Ledger
 from sfumato.ledger.proof.chain import first_broken
 from sfumato.ledger.request import Request
 from sfumato.ledger.stores.base import Book, Store
-from sfumato.ledger.stores.memory import MemoryStore, _Draft
+from sfumato.ledger.stores.memory import MemoryStore
 from sfumato.ledger.stores.sqlite import SQLiteStore
 from sfumato.plan import Receipt
 
@@ -82,15 +83,17 @@ class Followed(Ledger):
 
     @property
     def mine(self) -> threading.local:
-        assert isinstance(self._desk, _FollowedDesk)
-        return self._desk.mine
+        desk = surface.desk_of(self)
+        assert isinstance(desk, _FollowedDesk)
+        return desk.mine
 
     def name_next(self, receipt: Receipt | None) -> None:
-        assert isinstance(self._charges, _NamedCharges)
-        self._charges.next = receipt
+        charges = surface.charges_of(self)
+        assert isinstance(charges, _NamedCharges)
+        charges.next = receipt
 
     def length(self) -> int:
-        with self._store.reading() as book:
+        with surface.store_of(self).reading() as book:
             return book.head.number
 
 
@@ -226,7 +229,7 @@ def anomaly(store: Store, born: int, steps: list[Step]) -> str | None:
             return f"no moment explains {late}"
     if loose or waiting:
         return "something was answered after the last entry that there is"
-    with store.reading() as book, model._store.reading() as other:
+    with store.reading() as book, surface.store_of(model).reading() as other:
         same = sorted(book.accounts()) == sorted(other.accounts())
         same = same and all(book.account(name) == other.account(name) for name in book.accounts())
     return None if same else "the state is not what the entries amount to"
@@ -237,13 +240,14 @@ class Trial(MemoryStore):
 
     @contextmanager
     def writing(self) -> Iterator[Book]:
-        yield _Draft(self._kept)
+        yield surface.trial(self)
 
 
 def explained(model: Followed, step: Step) -> bool:
     """Would it have gone the same way here?"""
-    store = Trial()
-    store._kept = model._store._kept  # type: ignore[attr-defined]
+    store, kept = Trial(), surface.store_of(model)
+    assert isinstance(kept, MemoryStore)
+    surface.share(store, kept)
     again = Step(step.do, step.about)
     act(Followed(store), again)
     return (again.refused, again.result, again.number) == (step.refused, step.result, None)

@@ -1,6 +1,6 @@
 """A process into whose releases Ctrl-C comes, at any time: `... interrupting FOLDER TIMES SEED`.
 
-Prints, as JSON, how many were hit, and every amount that was spent after one of them.
+Prints, as JSON, how many were hit, every amount that was spent after one of them, and what was refused meanwhile.
 """
 
 from __future__ import annotations
@@ -12,7 +12,7 @@ import time
 from fractions import Fraction
 from pathlib import Path
 
-from sfumato.errors import BudgetError, DataError, ReceiptError
+from sfumato.errors import SfumatoError
 from sfumato.ledger.ledger import Ledger
 from sfumato.ledger.stores.sqlite import SQLiteStore
 
@@ -26,25 +26,25 @@ def main(folder: str, times: str, seed: str) -> None:
 
 
 def interrupted(ledger: Ledger, times: int, seed: int) -> dict[str, list[str] | int]:
-    choose, hits, seen = Choices(seed), 0, []
+    choose, hits, seen, refused = Choices(seed), 0, [], list[str]()
     longest = 1.2 * min(_ask(ledger, number) for number in range(times, times + 6))  # most come in time, anywhere
     for number in range(times):
         with contextlib.suppress(KeyboardInterrupt):  # it may come a moment late
-            hits += _hit(ledger, number, longest * choose.share())
+            hits += _hit(ledger, number, longest * choose.share(), refused)
         seen.append(str(spent(ledger, "patients")))
         ledger.unlock("patients", "interrupted on purpose")
-    return {"hits": hits, "spent": seen}
+    return {"hits": hits, "spent": seen, "refused": refused}
 
 
-def _hit(ledger: Ledger, number: int, after: float) -> bool:
+def _hit(ledger: Ledger, number: int, after: float, refused: list[str]) -> bool:
     """A release into which Ctrl-C comes, somewhere. Was it?"""
     signal.setitimer(signal.ITIMER_REAL, 0.0001 + after)
     try:
         _ask(ledger, number)
     except KeyboardInterrupt:
         return True
-    except (BudgetError, DataError, ReceiptError):
-        return False
+    except SfumatoError as problem:
+        refused.append(str(problem))
     finally:
         signal.setitimer(signal.ITIMER_REAL, 0)
     return False

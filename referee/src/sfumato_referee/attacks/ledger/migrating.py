@@ -16,6 +16,7 @@ from pathlib import Path
 from typing import Any
 
 from sfumato import record
+from sfumato.audit import surface
 from sfumato.errors import SfumatoError
 from sfumato.ledger.ledger import Ledger
 from sfumato.ledger.proof.anchor import FileAnchor
@@ -80,7 +81,7 @@ def _opened(home: Path, kind: Callable[..., Store]) -> list[str]:
         sums = [[Fraction(each["spent"][name]["epsilon"]) for name in pays] for each in (now, after)]
         if [new - old for old, new in zip(*sums, strict=True)] != [MORE] * len(pays):
             wrong.append("one more spend is not paid on top")
-        ledger._store.checkpoint()  # type: ignore[attr-defined]
+        surface.store_of(ledger).checkpoint()  # type: ignore[attr-defined]
         if not verify(place, anchor, trusted=[public, key.public]).ok:
             wrong.append("it does not verify after one more spend")
         return wrong + lost(after, now)

@@ -20,6 +20,7 @@ import numpy as np
 
 from sfumato import bounds
 from sfumato.accounting.filters import Budget
+from sfumato.audit import surface
 from sfumato.combine import partition, sequence
 from sfumato.curator import Curator
 from sfumato.errors import SfumatoError
@@ -27,7 +28,7 @@ from sfumato.ledger.ledger import Ledger
 from sfumato.ledger.stores.memory import MemoryStore
 from sfumato.mechanisms import Laplace
 from sfumato.noise import Noise, SeededBits
-from sfumato.plan import Plan, Run
+from sfumato.plan import Plan
 from sfumato.private import Private
 from sfumato.rows import Rows
 from sfumato.units import Unit
@@ -138,6 +139,6 @@ def _moved() -> list[str]:
     parts = []
     for with_one in (True, False):
         rows = Rows.read(TABLE.table(), _rows(with_one), PATIENT)
-        parts.append(plan._run(rows, Run(Noise(SeededBits(1)))))  # the same noise for both
+        parts.append(surface.run(plan, rows, Noise(SeededBits(1))))  # the same noise for both
     moved = sum(float(np.abs(np.subtract(parts[0][ward], parts[1][ward])).sum()) for ward in WARDS)
     return [] if moved <= 1.5 else [f"one unit in two parts moved them by {moved:g}, and 1 is paid for"]

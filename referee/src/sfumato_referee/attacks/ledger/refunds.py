@@ -113,6 +113,7 @@ def interrupted(home: Path, times: int, seed: int) -> tuple[int, list[str]]:
     found = json.loads(said([*WORKER, "interrupting", str(home), str(times), str(seed)])[-1])
     amounts = [Fraction(each) for each in found["spent"]]
     falls = [f"from {one} to {two} after an interrupt" for one, two in pairwise(amounts) if two < one]
+    falls += [f"or a release was refused after one: {text}" for text in found["refused"][:1]]
     with closing(SQLiteStore(home / "ledger")) as store:
         paid = sum(entry["receipt"].event.epsilon for entry in entries_of(store) if entry["kind"] == "spend")
         if paid != spent(Ledger(store), "patients") or first_broken(store.entries()) is not None:

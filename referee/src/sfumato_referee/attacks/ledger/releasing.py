@@ -23,6 +23,7 @@ from typing import Any, TypeVar
 
 from sfumato import record
 from sfumato.accounting.filters import Budget
+from sfumato.audit import surface
 from sfumato.curator import Curator
 from sfumato.errors import LedgerError, ReceiptError
 from sfumato.ledger.ledger import Ledger
@@ -130,9 +131,9 @@ def fault_after(folder: Path, design: str = "right", *, releases: int = RELEASES
 
 def _kept(folder: Path, ledger: Ledger) -> str | None:
     """What it wrote, beside what it showed."""
-    if (broken := first_broken(ledger._store.entries())) is not None:
+    if (broken := first_broken(surface.store_of(ledger).entries())) is not None:
         return f"L5: {broken.reason}"
-    entries = entries_of(ledger._store)
+    entries = entries_of(surface.store_of(ledger))
     paid = {entry["receipt"].id for entry in entries if entry["kind"] == "spend"}
     answered = {entry["receipt"] for entry in entries if entry["kind"] == "settle" and entry["outcome"] == "answered"}
     released = {receipt for receipt, _ in shown(folder).values()}
@@ -167,12 +168,12 @@ def _goes_on(folder: Path, ledger: Ledger, releases: int) -> str | None:
             return TWICE if draws(folder)[number] > 1 else "L3: a retry got another answer"
     if any(times > 1 for times in draws(folder).values()):
         return TWICE
-    keys = [entry["key"] for entry in entries_of(ledger._store) if entry["kind"] == "spend"]
+    keys = [entry["key"] for entry in entries_of(surface.store_of(ledger)) if entry["kind"] == "spend"]
     if len(keys) != len(set(keys)):
         return "L3: a key was charged twice"
     before = spent(ledger, "patients")
     show(folder, releases, ledger)
-    if spent(ledger, "patients") != before + PRICE or first_broken(ledger._store.entries()) is not None:
+    if spent(ledger, "patients") != before + PRICE or first_broken(surface.store_of(ledger).entries()) is not None:
         return "L4: the ledger does not go on"
     return None
 

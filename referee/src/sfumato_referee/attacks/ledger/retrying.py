@@ -20,10 +20,10 @@ from typing import Any
 
 from sfumato import record
 from sfumato.accounting.filters import Budget
+from sfumato.audit import surface
 from sfumato.curator import Curator
 from sfumato.errors import ReceiptError
 from sfumato.ledger.ledger import Ledger
-from sfumato.ledger.request import Request
 from sfumato.ledger.stores.sqlite import SQLiteStore
 
 from ..verdict import Verdict
@@ -116,9 +116,7 @@ def opened_twice(ledger: Ledger) -> list[str]:
         ledger.open_account("patients", Budget(epsilon=10))
         receipt = ledger.spend((), count(1, PATIENT), data="patients@1", grade="exact", note="")
         ledger.open(receipt)
-        forged = ledger._charges.receipt(
-            ("patients",), Request(("patients",), count(2, PATIENT), "patients@1", "exact", ""), "plan"
-        )
+        forged = surface.unpaid_receipt(ledger, ("patients",), count(2, PATIENT), "patients@1")
         faults = []
         for captured, words in ((receipt, "was opened twice"), (forged, "that nobody paid was opened")):
             try:

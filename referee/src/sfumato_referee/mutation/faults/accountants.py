@@ -7,11 +7,11 @@ from dataclasses import replace
 from fractions import Fraction
 from typing import Any
 
-from sfumato.accounting import approximate, budget, composition, gdp, group, holds, pairs, price, pure, zcdp
-from sfumato.accounting.amplify import shuffle
+from sfumato.accounting import approximate, composition, gdp, holds, price, pure, zcdp
+from sfumato.audit import seams
 from sfumato.events import BestOf, Poisson, Repeat, Sequence, ZeroConcentrated
 
-from ..mutant import Shelf, attacks, swap, swap_everywhere
+from ..mutant import Shelf, attacks, plant, swap, swap_everywhere
 
 FAULTS = Shelf("accountants")
 
@@ -37,7 +37,7 @@ def half_the_rate() -> None:
 
         return thinner
 
-    swap(pairs, "_pair", made)
+    plant(seams.PAIR, made)
 
 
 @FAULTS.fault("repetitions are counted once", by=attacks("A1"))
@@ -53,7 +53,7 @@ def no_repeats() -> None:
 
 @FAULTS.fault("groups at the price of one", by=attacks("A1"))
 def no_groups() -> None:
-    swap(group, "_group", lambda _: lambda event, size, together: event)
+    plant(seams.GROUP, lambda _: lambda event, size, together: event)
 
 
 @FAULTS.fault("shuffled reports of ten times as many", by=attacks("A1"))
@@ -65,7 +65,7 @@ def more_users() -> None:
 
         return crowded
 
-    swap(shuffle, "_checked", made)
+    plant(seams.SHUFFLED, made)
 
 
 @FAULTS.fault("prices are rounded down", by=attacks("A1"))
@@ -88,7 +88,7 @@ def no_failures() -> None:
     def made(pair: Any) -> Any:
         return lambda event, tail: replace(pair(event, tail), infinite=0.0)
 
-    swap(pairs, "_pair", made)
+    plant(seams.PAIR, made)
 
 
 @FAULTS.fault("only the dearest part of a sequence counts", by=attacks("A1"))
@@ -115,8 +115,8 @@ def wide_account() -> None:
 
         return wide
 
-    swap(budget, "_member", made)
-    swap(budget, "_member_apart", made)
+    plant(seams.MEMBER, made)
+    plant(seams.MEMBER_APART, made)
 
 
 @FAULTS.fault("held steps cost sums of plans nothing", by=attacks("A1"))
@@ -135,7 +135,7 @@ def rho_of_a_group() -> None:
 
         return linear
 
-    swap(group, "_group", made)
+    plant(seams.GROUP, made)
 
 
 @FAULTS.fault("the best of many tries at the price of one", by=attacks("A1"))

@@ -8,10 +8,11 @@ from typing import Any
 
 import numpy as np
 
-from sfumato import grid, rows
+from sfumato import grid
+from sfumato.audit import seams, surface
 from sfumato.bounds import base, cells, counts, gather, means, sums
 
-from ..mutant import Shelf, plans, swap, swap_everywhere
+from ..mutant import Shelf, plans, plant, swap, swap_everywhere
 
 FAULTS = Shelf("clipping")
 
@@ -40,7 +41,7 @@ def clamped_copy() -> None:
     def made(_: Any) -> Any:
         def steps(self: Any, given: Any, exponent: int) -> Any:
             series = given[self.column]
-            middle, half = self._centre(exponent)
+            middle, half = surface.centre(self, exponent)
             values = np.rint(np.ldexp(series.values[series.valid].astype(np.float64), -exponent))
             values = np.clip(values, -(2.0**50), 2.0**50).astype(np.int64)
             np.clip(values - middle, -half, half)
@@ -100,12 +101,12 @@ def nan_passes() -> None:
     def made(_: Any) -> Any:
         return lambda cells: (cells.astype(np.float64), np.ones(len(cells), dtype=np.bool_))
 
-    swap(rows, "_reals", made)
+    plant(seams.REALS, made)
 
 
 @FAULTS.fault("a group counts as one", by=plans("sum of three at once"))
 def group_of_one() -> None:
-    swap(base.Bounded, "_grouped", lambda _: lambda self: self.sensitivity)
+    plant(seams.GROUPED, lambda _: lambda self: self.sensitivity)
 
 
 @FAULTS.fault("a count counts every row of a unit", by=plans("a count of users"))

@@ -3,17 +3,20 @@
 from __future__ import annotations
 
 from contextlib import nullcontext
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
 
 from sfumato import curator, errors, openings, private
+from sfumato.audit import seams, surface
 from sfumato.noise import Noise, SecureBits
-from sfumato.plan import Receipt, Run
+from sfumato.plan import Receipt
 from sfumato.record import canonical, parse
 from sfumato.release import Release
 
-from ..mutant import Shelf, attacks, plans, swap, swap_everywhere
+from ...forced import opened, opened_with, tables_of
+from ..mutant import Shelf, attacks, plans, plant, swap, swap_everywhere
 
 FAULTS = Shelf("door")
 
@@ -28,7 +31,7 @@ def opened_first() -> None:
     def made(release: Any) -> Any:
         def early(self: Any, plan: Any, **named: Any) -> Any:
             receipt = _receipt_of(self, plan)
-            answer = canonical(plan._run(self.private._open(receipt, plan.opens), Run(Noise(self._bits))))
+            answer = canonical(surface.run(plan, opened_with(self.private, receipt, plan.opens), Noise(self._bits)))
             paid = self.ledger.spend(
                 self.accounts, plan, data=receipt.data, grade="exact", note="", key=named.get("key")
             )
@@ -52,7 +55,7 @@ def any_unit() -> None:
     def made(_: Any) -> Any:
         return lambda self, plan: plan.check_schema(self.private.schema)
 
-    swap(curator.Curator, "_check", made)
+    plant(seams.FITS, made)
 
 
 @FAULTS.fault("answers are not kept", by=(*plans("Laplace"), *attacks("B1")))
@@ -64,7 +67,7 @@ def forgetful() -> None:
 
 @FAULTS.fault("warnings of a run come through", by=attacks("P1"))
 def warns() -> None:
-    swap(errors, "_SILENCE", lambda _: nullcontext())
+    plant(seams.SILENCE, lambda _: nullcontext())
 
 
 @FAULTS.fault("the data shows when it is printed", by=attacks("P1"))
@@ -73,7 +76,7 @@ def shown() -> None:
 
 
 def _all_of(given: private.Private) -> str:
-    return "; ".join(str(vars(each)) for each in given._sources.values())
+    return "; ".join(str(vars(each)) for each in tables_of(given).sources.values())
 
 
 @FAULTS.fault("the data goes into a pickle", by=attacks("P1"))
@@ -89,7 +92,7 @@ def tried_on_rows() -> None:
 
 @FAULTS.fault("any receipt opens the data", by=attacks("B4"))
 def any_receipt() -> None:
-    swap(private.Private, "_open", lambda _: lambda self, receipt, opens: opens._open(self._tables))
+    plant(seams.DOOR, lambda _: lambda self, receipt, opens: opened(self, opens))
 
 
 @FAULTS.fault("seeded bits release", by=attacks("F5"))
@@ -106,11 +109,16 @@ def _any_bits(self: Any, given: Any, ledger: Any, *, accounts: Any = None, bits:
 def no_block() -> None:
     """A NULL has the code of the first category."""
 
-    def made(_: Any) -> Any:
-        def codes_alone(self: Any, cells: Any) -> Any:
-            known = self.table.column(self._block).categories
-            return np.array([str(block) in self.blocks for block in known])[cells.values]
+    def made(rows: Any) -> Any:
+        def codes_alone(self: openings.Tables) -> Any:
+            everything = rows(replace(self, block=None))
+            if self.block is None:
+                return everything
+            known = self.schema.table().column(self.block).categories
+            return everything.keep(
+                np.array([str(block) in self.blocks for block in known])[everything[self.block].values]
+            )
 
         return codes_alone
 
-    swap(private.Private, "_in_blocks", made)
+    swap(openings.Tables, "rows", made)

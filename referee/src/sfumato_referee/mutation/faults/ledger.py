@@ -8,12 +8,13 @@ from typing import Any
 
 from sfumato import exact, process
 from sfumato.accounting import members
+from sfumato.audit import seams, surface
 from sfumato.ledger import charges, holds, owners, parts, payments, tree
 from sfumato.ledger.ledger import Ledger
-from sfumato.ledger.proof import chain, headed
+from sfumato.ledger.proof import chain
 from sfumato.ledger.stores import digest, sqlite
 
-from ..mutant import Shelf, attacks, plans, swap, swap_everywhere
+from ..mutant import Shelf, attacks, plans, plant, swap, swap_everywhere
 
 FAULTS = Shelf("ledger")
 
@@ -24,7 +25,7 @@ def refunded() -> None:
 
     def spend(pay: Any) -> Any:
         def kept(self: Any, *given: Any, **named: Any) -> Any:
-            with self._desk.reading() as book:
+            with surface.desk_of(self).reading() as book:
                 self.before = {name: book.account(name) for name in book.accounts()}
             return pay(self, *given, **named)
 
@@ -34,7 +35,7 @@ def refunded() -> None:
         def back(self: Any, receipt: Any, outcome: str, answer: Any = None) -> None:
             one(self, receipt, outcome, answer)
             if outcome == "failed":
-                with self._store.writing() as book:
+                with surface.store_of(self).writing() as book:
                     for name in receipt.accounts:
                         book.put_account(self.before[name])
 
@@ -48,9 +49,10 @@ def refunded() -> None:
 def opens_again() -> None:
     def made(_: Any) -> Any:
         def open(self: Any, receipt: Any) -> None:
-            with self._desk.writing() as book:
+            desk = surface.desk_of(self)
+            with desk.writing() as book:
                 filed = holds.filed_as(book, receipt)
-                self._desk.write(book, "open", {"receipt": receipt.id})
+                desk.write(book, "open", {"receipt": receipt.id})
                 book.file(filed._replace(state="opened"))
 
         return open
@@ -62,7 +64,7 @@ def opens_again() -> None:
 def other_data() -> None:
     def made(answer: Any) -> Any:
         def any_version(self: Any, accounts: Any, plan_hash: str, data: str) -> Any:
-            with self._desk.reading() as book:
+            with surface.desk_of(self).reading() as book:
                 versions = {filed.receipt.data for filed in _filed(book)}
             found = (answer(self, accounts, plan_hash, each) for each in sorted(versions))
             return next((each for each in found if each is not None), None)
@@ -140,7 +142,7 @@ def read_first() -> None:
             with self.reading() as book:
                 seen = {name: book.account(name) for name in book.accounts()}
             with writing(self) as book:
-                book._accounts.update({name: each for name, each in seen.items() if each is not None})
+                surface.accounts_read(book).update({name: each for name, each in seen.items() if each is not None})
                 yield book
 
         return late
@@ -150,7 +152,7 @@ def read_first() -> None:
 
 @FAULTS.fault("a spend that is never committed", by=attacks("L3"))
 def half_written() -> None:
-    swap(sqlite.SQLiteStore, "_commit", lambda _: lambda self: None)
+    plant(seams.COMMIT, lambda _: lambda self: None)
 
 
 @FAULTS.fault("a copy of the data is charged where it was once", by=attacks("B4"))
@@ -176,7 +178,7 @@ def forks_count_apart() -> None:
 
 @FAULTS.fault("nobody compares the head outside", by=attacks("L17"))
 def never_compared() -> None:
-    swap_everywhere(headed._holds, lambda _: lambda book, link: True)
+    swap_everywhere(seams.HEAD_HELD.value(), lambda _: lambda book, link: True)
 
 
 @FAULTS.fault("the state beside the entries is believed", by=attacks("L18"))

@@ -6,11 +6,12 @@ from typing import Any
 
 import numpy as np
 
+from sfumato.audit import seams
 from sfumato.laws import RoundedLaplace
-from sfumato.mechanisms import additive, selection
-from sfumato.noise import Noise, bits, inversion, race, samplers
+from sfumato.mechanisms import selection
+from sfumato.noise import Noise, bits, samplers
 
-from ..mutant import Shelf, attacks, plans, swap, swap_everywhere, verifies
+from ..mutant import Shelf, attacks, plans, plant, swap, swap_everywhere, verifies
 
 FAULTS = Shelf("noise")
 
@@ -27,12 +28,12 @@ def nine_tenths() -> None:
 
 @FAULTS.fault("the first boundary of a table is lost", by=plans("Geometric"))
 def off_by_one() -> None:
-    swap(inversion, "_boundaries", lambda made: lambda law: made(law)[1:])
+    plant(seams.BOUNDARIES, lambda made: lambda law: made(law)[1:])
 
 
 @FAULTS.fault("the sign bit is lost", by=plans("Laplace", "Geometric"))
 def no_sign() -> None:
-    swap(inversion, "_sign", lambda _: lambda words, out: None)
+    plant(seams.SIGN, lambda _: lambda words, out: None)
 
 
 @FAULTS.fault("one draw for all coordinates", by=plans("Gaussian", "Tidy"))
@@ -71,7 +72,7 @@ def in_floats() -> None:
 
         return run
 
-    swap(additive.Additive, "_run", made)
+    plant(seams.ADDED, made)
 
 
 @FAULTS.fault("the step follows the answer", by=attacks("F2", "F1"))
@@ -84,7 +85,7 @@ def step_of_the_data() -> None:
 
         return rounded
 
-    swap(additive.Additive, "_run", made)
+    plant(seams.ADDED, made)
 
 
 @FAULTS.fault("selections at twice the rate", by=(*verifies("Exponential", "PermuteAndFlip"), *plans("Exponential")))
@@ -94,7 +95,7 @@ def twice_the_rate() -> None:
 
 @FAULTS.fault("half the Gumbel noise", by=plans("Exponential"))
 def half_gumbel() -> None:
-    swap(race, "_noise", lambda noise: lambda *given: 0.5 * noise(*given))
+    plant(seams.GUMBEL, lambda noise: lambda *given: 0.5 * noise(*given))
 
 
 @FAULTS.fault("coins that know one bit of their chance", by=plans("RandomizedResponse"))

@@ -6,10 +6,11 @@ from dataclasses import replace
 from typing import Any
 
 from sfumato import owners
-from sfumato.sources import catalogue, reading
+from sfumato.audit import seams
+from sfumato.sources import catalogue
 from sfumato.sources.base import quoted
 
-from ..mutant import Shelf, attacks, swap, swap_everywhere
+from ..mutant import Shelf, attacks, plant, swap_everywhere
 
 FAULTS = Shelf("SQL", needs="duckdb")
 
@@ -31,7 +32,7 @@ def collated() -> None:
 
         return with_collation
 
-    swap(reading, "_cell", made)
+    plant(seams.SOURCE_CELL, made)
 
 
 @FAULTS.fault("a view is read like a table", by=attacks("O4"))

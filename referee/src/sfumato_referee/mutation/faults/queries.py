@@ -5,18 +5,19 @@ from __future__ import annotations
 from fractions import Fraction
 from typing import Any
 
+from sfumato.audit import seams
 from sfumato.query import bounding, design, front, measures, running
 from sfumato.query.expressions import trees
 from sfumato.query.relations import naming
 
-from ..mutant import Shelf, attacks, swap, swap_everywhere
+from ..mutant import Shelf, attacks, plant, swap, swap_everywhere
 
 FAULTS = Shelf("SQL", needs="duckdb")
 
 
 @FAULTS.fault("units are not weighted", by=attacks("Q4"))
 def no_weights() -> None:
-    swap(bounding.Sums, "_weight", lambda _: lambda self, full: str(full))
+    plant(seams.SQL_WEIGHT, lambda _: lambda self, full: str(full))
 
 
 @FAULTS.fault("the unit is lost on the way", by=attacks("Q4"))
@@ -97,7 +98,7 @@ def one_side() -> None:
 
 @FAULTS.fault("every level of a quantile gets its whole share", by=attacks("Q4"))
 def every_level() -> None:
-    swap(design.Design, "_scale", lambda scale: lambda self, name, reach, levels=1: scale(self, name, reach))
+    plant(seams.SQL_SCALE, lambda scale: lambda self, name, reach, levels=1: scale(self, name, reach))
 
 
 @FAULTS.fault("a tenth of a query's noise is lost", by=("check Sql",))

@@ -6,11 +6,12 @@ from typing import Any
 
 import numpy as np
 
-from sfumato import cells, rows, times
-from sfumato.sources import reading, session
+from sfumato import cells, times
+from sfumato.audit import seams
+from sfumato.sources import reading
 
 from ...mutants.reading import cells_by_nulls
-from ..mutant import Shelf, attacks, swap, swap_everywhere
+from ..mutant import Shelf, attacks, plant, swap, swap_everywhere
 
 FAULTS = Shelf("reading", needs="duckdb")
 
@@ -25,7 +26,7 @@ def rounded() -> None:
     def made(_: Any) -> Any:
         return lambda chunk, value: np.nan_to_num(chunk.to_numpy(zero_copy_only=False))
 
-    swap(cells, "_filled", made)
+    plant(seams.FILLED, made)
 
 
 @FAULTS.fault("text of a column is decoded at once", by=attacks("C1"))
@@ -38,7 +39,7 @@ def at_once() -> None:
 
         return decoded
 
-    swap(cells, "_of_bytes", made)
+    plant(seams.TEXTS, made)
 
 
 @FAULTS.fault("an object that raises ends the reading", by=attacks("C1"))
@@ -51,7 +52,7 @@ def raises() -> None:
 
         return unguarded
 
-    swap(rows, "_each", made)
+    plant(seams.CELL_BY_CELL, made)
 
 
 @FAULTS.fault("every moment has a name", by=attacks("C1"))
@@ -69,9 +70,9 @@ def written_by_the_engine() -> None:
 
         return unguarded
 
-    swap(reading, "_key", made)
+    plant(seams.SOURCE_KEY, made)
 
 
 @FAULTS.fault("a Parquet file that the engine fails on stays as it is", by=attacks("C1"))
 def not_anew() -> None:
-    swap(session._Raw, "rewritten", lambda _: lambda self: [])
+    plant(seams.REWRITTEN, lambda _: lambda self: [])

@@ -7,11 +7,12 @@ from typing import Any
 
 from sfumato import combine, events, plan
 from sfumato.accounting.filters import Filter
+from sfumato.audit import seams, surface
 from sfumato.bounds import measured
-from sfumato.mechanisms import mwem, optimal_keys, threshold_keys, thresholds, top_k
+from sfumato.mechanisms import mwem, optimal_keys, thresholds, top_k
 from sfumato.query import design
 
-from ..mutant import Shelf, attacks, plans, swap, swap_everywhere, verifies
+from ..mutant import Shelf, attacks, plans, plant, swap, swap_everywhere, verifies
 
 FAULTS = Shelf("splitting")
 
@@ -50,7 +51,7 @@ def whole_shares() -> None:
 def free_choice() -> None:
     def made(_: Any) -> Any:
         def event(self: Any) -> events.Event:
-            noisy = events.Laplace(epsilon=self._part, relation=self.unit.change)
+            noisy = events.Laplace(epsilon=surface.round_epsilon(self), relation=self.unit.change)
             return events.Repeat(noisy, self.rounds + (self.total is None))
 
         return event
@@ -94,7 +95,7 @@ def every_level() -> None:
 
 @FAULTS.fault("children of a reserve are not counted", by=plans("an endless reserve"))
 def free_children() -> None:
-    swap(plan.Run, "_pay", lambda _: lambda self, child: None)
+    plant(seams.CHILD_PAID, lambda _: lambda self, child: None)
 
 
 @FAULTS.fault("a body that catches a failure goes on", by=plans("a body that goes on"))
@@ -105,19 +106,19 @@ def caught() -> None:
 
         return run
 
-    swap(combine.Reserve, "_run", made)
+    plant(seams.RESERVE, made)
 
 
 @FAULTS.fault("crossings are not counted from question to question", by=attacks("V1"))
 def never_over() -> None:
     def made(_: Any) -> Any:
         def above(self: Any, question: Any, steps: Any) -> Any:
-            values = question.in_units(steps, self._gate.finer)
-            return self._gate.answer(values, self._threshold, self._left, self._noise)
+            now = surface.conversation(self)
+            return now.gate.answer(question.in_units(steps, now.gate.finer), now.threshold, now.left, now.noise)
 
         return above
 
-    swap(thresholds.Watch, "_above", made)
+    plant(seams.CROSSINGS, made)
 
 
 @FAULTS.fault("every key of a unit gets the whole budget", by=plans("three keys each"))
@@ -132,4 +133,4 @@ def whole_keys() -> None:
 
 @FAULTS.fault("new keys of a group are as high as one unit's", by=verifies("keys of a group"))
 def low_keys() -> None:
-    swap(threshold_keys.ThresholdKeys, "_cases", lambda _: lambda self: ((1 << -self.exponent, self.per_unit),))
+    plant(seams.NEW_KEYS, lambda _: lambda self: ((1 << -self.exponent, self.per_unit),))

@@ -8,7 +8,9 @@ from typing import Any
 
 import numpy as np
 
-from ..mutant import Shelf, attacks, swap, swap_everywhere
+from sfumato.audit import seams, surface
+
+from ..mutant import Shelf, attacks, plant, swap, swap_everywhere
 
 FAULTS = Shelf("training", needs="torch")
 
@@ -69,7 +71,7 @@ def actual() -> None:
 
     def divided(released: Any) -> Any:
         def by_them(self: Any) -> Any:
-            return [each * (self._stepper.plan.divisor / max(self.came, 1)) for each in released(self)]
+            return [each * (surface.step_of(self).stepper.plan.divisor / max(self.came, 1)) for each in released(self)]
 
         return by_them
 
@@ -174,7 +176,4 @@ def rows_for_users() -> None:
 
 @FAULTS.fault("steps are counted, and not drawn in the ledger", by=attacks("B4"))
 def free_steps() -> None:
-    from sfumato.held import Stepwise
-    from sfumato.plan import Run
-
-    swap(Stepwise, "_take", lambda _: Run._take)
+    plant(seams.STEPS_DRAWN, lambda _: seams.STEPS_COUNTED.value())
