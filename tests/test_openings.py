@@ -127,6 +127,6 @@ def test_raw_columns_are_opened_as_data_is() -> None:
     try:
         from sqlglot import parse_one
 
-        assert connection.run(parse_one("SELECT SUM(x) FROM data")).column(0).to_pylist() == [0.75]
+        assert sorted(connection.run(parse_one("SELECT x FROM data")).column(0).to_pylist()) == [0.25, 0.5]
     finally:
         ENGINE.close(connection)

@@ -11,7 +11,7 @@ FILES = sorted(SOURCE.rglob("*.py"))
 REFEREE = Path(__file__).parents[2] / "referee" / "src" / "sfumato_referee"
 
 OPENERS = {"curator.py", "private.py", "openings.py"}  # a Private hands its tables to an opening, behind the receipt
-RUNNERS = {"plan.py", "combine.py", "tidy.py", "curator.py"}
+RUNNERS = {"plan.py", "combine.py", "tidy.py", "curator.py", "mechanisms/additive.py"}  # the last: its own, many times
 GENERATORS = {"random", "numpy.random", "torch.random"}
 CHANCE = "learn/chance.py"  # torch's own generators, for what is public or named float grade; nowhere else
 SEEDERS = {"manual_seed", "seed_all", "default_rng", "RandomState", "set_rng_state", "SystemRandom"}
