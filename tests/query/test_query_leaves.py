@@ -15,6 +15,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from sqlglot import exp
 
+from sfumato.query.expressions import trees
 from sfumato.query.kinds import Kind, Typed
 from sfumato.query.leaves import MOST_BINS, Leaves, bin_of, leaves_of
 from sfumato.query.refusal import QueryError
@@ -204,3 +205,11 @@ def test_bins_that_are_refused() -> None:
         bin_of(Typed(X, Kind("text")), [0, 1])
     with pytest.raises(QueryError, match="64-bit"):
         bin_of(Typed(X, Kind("whole")), [0, 2**64])
+
+
+@pytest.mark.parametrize("value", [10**38, -(10**38), 2**63, 0, Fraction(1, 3)])
+def test_one_number_has_one_leaf_however_large(value: Fraction) -> None:
+    """Found by fuzzing: the place of 10^38 on a grid of ones is no 64-bit integer."""
+    leaves = leaves_of(Kind("real", Fraction(value), Fraction(value)))
+    assert leaves.count == 1 and abs(leaves.first) < 2**63
+    assert leaves.leaf(Typed(trees.real(float(value)), Kind("real"))) is not None

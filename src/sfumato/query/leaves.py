@@ -193,9 +193,10 @@ def leaves_of(
 def _real_leaves(low: Fraction, high: Fraction, noise: str, resolution: int) -> Leaves:
     """Of the least power of two that needs no more leaves than asked for (and one for the upper bound itself), and
     whose multiples floats can tell apart."""
-    width = Fraction(1)
+    largest = max(abs(low), abs(high))
+    apart = grid.floor_log2(largest) - 51 if largest else 0
+    width = Fraction(2) ** max(apart, 0)  # of one number, too: its place on the grid is a 64-bit integer
     if high > low:
-        apart = grid.floor_log2(max(abs(low), abs(high))) - 51
         width = Fraction(2) ** max(grid.floor_log2((high - low) / resolution), apart, _NARROWEST)
         while high // width - low // width > resolution:
             width *= 2
