@@ -59,7 +59,9 @@ def markdown(text: str) -> str:
 
 
 def _parts(paragraph: str) -> list[str]:
-    """A paragraph as blocks of Markdown: runs of lines that belong together."""
+    """A paragraph as blocks of Markdown: runs of lines that belong together. An example is one, with what it prints."""
+    if paragraph.startswith(">>> "):
+        return [_session(paragraph.splitlines())]
     blocks: list[tuple[str, list[str]]] = []
     for line in paragraph.splitlines():
         kind, last = _kind(line), blocks[-1][0] if blocks else ""

@@ -307,22 +307,46 @@ class Reserve(Plan[Rows, Any]):
 
 
 def sequence(**plans: Plan[Any, Any]) -> Sequence:
-    """Several releases from the same data, fixed in advance: sequence(total=..., ages=...)."""
+    """Several releases from the same data, fixed in advance: sequence(total=..., ages=...).
+
+    >>> from sfumato import Unit, bounds, epsilon, mechanisms, sequence
+    >>> count = mechanisms.Laplace(query=bounds.count(Unit()), epsilon=0.5)
+    >>> years = mechanisms.Laplace(query=bounds.clipped_sum("age", 0, 110, Unit()), epsilon=0.25)
+    >>> float(epsilon(sequence(total=count, years=years).event, delta=0))
+    0.75
+    """
     return Sequence(plans=plans)
 
 
 def repeat(plan: Plan[Any, Any], times: int) -> Repeat:
-    """The same release, so many times."""
+    """The same release, so many times.
+
+    >>> from sfumato import Unit, bounds, mechanisms, repeat
+    >>> count = mechanisms.Laplace(query=bounds.count(Unit()), epsilon=0.5)
+    >>> repeat(count, 10).event.times
+    10
+    """
     return Repeat(plan=plan, times=times)
 
 
 def partition(column: str, keys: Any, plan: Plan[Any, Any]) -> Partition:
-    """The same release on every part of the data, split by a public column that is constant per unit."""
+    """The same release on every part of the data, split by a public column that is constant per unit.
+
+    >>> from sfumato import Unit, bounds, epsilon, mechanisms, partition
+    >>> count = mechanisms.Laplace(query=bounds.count(Unit()), epsilon=0.5)
+    >>> float(epsilon(partition("region", ["north", "south"], count).event, delta=0))  # a row is in one part
+    0.5
+    """
     return Partition(column=column, plans=dict.fromkeys(checks.distinct(keys, "keys"), plan))
 
 
 def reserve(
     body: Callable[[Run], Any] | None = None, *, unit: Unit, budget: Budget, reads: Mapping[str, Column] | None = None
 ) -> Reserve:
-    """Adaptive releases inside one plan, under one budget."""
+    """Adaptive releases inside one plan, under one budget.
+
+    >>> from sfumato import Budget, Unit, reserve
+    >>> float(reserve(unit=Unit(), budget=Budget(epsilon=1)).event.epsilon)
+    1.0
+    """
     return Reserve(protects=unit, budget=budget, reads=reads or {}, body=body)

@@ -77,6 +77,20 @@ class _Before(NamedTuple):
 class Curator:
     """Runs plans on private data, and only with a receipt from the ledger.
 
+    >>> from sfumato import Budget, Curator, MemoryLedger, Private, Schema, Unit, bounds, mechanisms, schema
+    >>> people = Private("people", {"age": [25, 37, 52]}, unit=Unit(), schema=Schema.of(age=schema.whole(0, 110)))
+    >>> curator = Curator(people, MemoryLedger({"people": Budget(epsilon=1)}))
+    >>> count = mechanisms.Laplace(query=bounds.count(Unit()), epsilon=0.5)
+    >>> print(curator.quote(count))
+    price     epsilon = 0.5
+    hides     one row, present or absent
+    error     ±5.993 at 95 %
+    budget    people: 0 of 1 epsilon spent; this one makes it 0.5; room for about 1 more like it
+    verdict   fits the budget
+    >>> release = curator.release(count)
+    >>> curator.release(count).value == release.value  # asked again: the same answer, free
+    True
+
     accounts  who asks: a team's account, a person's. Whatever they are, the accounts above them and those of the data
               pay too; by default only these do
     """

@@ -3,6 +3,11 @@
 An event says which mechanism ran, with which public parameters and between which neighbours. It knows no epsilon of
 its own choosing: accountants price events, and a tighter accountant lowers a price without touching data. Ledgers store
 events. The meaning of a name and version never changes; a new meaning is a new version.
+
+>>> from sfumato import epsilon, events
+>>> tenfold = events.Repeat(events.Gaussian(multiplier=4), 10)
+>>> round(float(epsilon(tenfold, delta=1e-6)), 3)
+3.747
 """
 
 from __future__ import annotations

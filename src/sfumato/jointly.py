@@ -84,6 +84,12 @@ def joint(
 ) -> Joint:
     """One plan for several queries, under one budget: epsilon (Laplace noise), epsilon with delta, or rho (Gaussian).
 
+    >>> from sfumato import Unit, bounds, joint
+    >>> queries = {"n": bounds.count(Unit()), "years": bounds.clipped_sum("age", 0, 110, Unit())}
+    >>> plan = joint(queries, accuracy={"n": 5, "years": 500}, epsilon=1)
+    >>> [float(event.epsilon) for event in plan.event.events]
+    [0.476261, 0.523739]
+
     `accuracy` says which half-width is wanted for each query, at confidence 1 - alpha; the budget is split so that
     every half-width is the same multiple of what was wanted. Without it each gets the same share. For a mean, a
     variance and whatever else is finished from several numbers, it is the half-width of those numbers (of `raw`).

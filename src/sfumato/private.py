@@ -23,6 +23,11 @@ _UNREADABLE = (
 class Private:
     """Sensitive data behind the door: its name, unit and schema are public, its rows are not.
 
+    >>> from sfumato import Private, Schema, Unit, schema
+    >>> people = Private("people", {"age": [25, 37, 52]}, unit=Unit(), schema=Schema.of(age=schema.whole(0, 110)))
+    >>> people
+    <Private people version 1: age; hides one row, present or absent>
+
     data     numpy arrays or lists by column name, a frame (pandas, polars, Arrow), or the path of a file (.csv, .tsv,
              .parquet, .duckdb); where the schema has several tables, one of these for each of them. Read only when a
              paid plan runs

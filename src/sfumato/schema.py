@@ -2,6 +2,10 @@
 
 Every field here is public: it may be printed, goes into plans and the ledger, and is enough to make up rows that look
 like the data without touching the data.
+
+>>> from sfumato import schema
+>>> schema.category(["east", "west"]).categories
+('east', 'west')
 """
 
 from __future__ import annotations
@@ -444,7 +448,13 @@ class Table:
 @record("schema/1")
 @dataclass(frozen=True)
 class Schema:
-    """A set of tables by name; a table takes the name it has here."""
+    """A set of tables by name; a table takes the name it has here.
+
+    >>> from sfumato import Schema, schema
+    >>> visits = Schema.of(age=schema.whole(0, 110), ward=schema.category(["east", "west"]))
+    >>> visits.table().column("ward").categories
+    ('east', 'west')
+    """
 
     tables: Mapping[str, Table]
 

@@ -31,6 +31,12 @@ KEPT = "kept"
 class Tidy(Plan[Rows, NDArray[np.float64]]):
     """The same release as `plan`, shown as a table that could be one of real counts.
 
+    >>> from sfumato import Tidy, Unit, bounds, mechanisms
+    >>> histogram = bounds.histogram("ward", ["east", "west"], Unit())
+    >>> noisy = mechanisms.Geometric(query=histogram, epsilon=1)
+    >>> Tidy(plan=noisy, nonnegative=True).event == noisy.event  # being tidy costs nothing
+    True
+
     nonnegative  no number below 0
     whole        whole numbers
     total        the cells add up to this public number, or to what they add up to themselves ("kept"), also when they

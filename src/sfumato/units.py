@@ -125,6 +125,12 @@ VALUE = register(Kind("value", 1, "the {0} of one row", _each_its_own, changes=(
 class Unit:
     """The unit of privacy.
 
+    >>> from sfumato import Unit
+    >>> print(Unit())
+    one row, present or absent
+    >>> Unit("user:patient", group=2).group
+    2
+
     of      "row", or "user:<column>" for everything that one value of that column ever contributed; also
             "client:<column>" and "family:<column>", "edge:<column>,<column>" and "node:<column>,<column>" with the
             columns of both ends, and "value:<column>" for that cell of one row

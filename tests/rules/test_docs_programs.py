@@ -70,6 +70,11 @@ def test_docstrings_become_markdown() -> None:
     ]
 
 
+def test_an_example_keeps_what_it_prints() -> None:
+    example = ">>> print(quote)\nprice     epsilon = 0.5\n>>> for x in y:\n...     f(x)\n1 < 2"
+    assert _hook("aligned").markdown(f"What it is.\n\n{example}\n") == f"What it is.\n\n```pycon\n{example}\n```"
+
+
 @pytest.mark.parametrize(
     ("index", "other", "told"),
     [

@@ -67,6 +67,10 @@ Shares = tuple[tuple[str, Fraction], ...]
 class Budget:
     """What may be spent in all: epsilon, or (epsilon, delta), or rho. Give epsilon (with or without delta), or rho.
 
+    >>> from sfumato import Budget
+    >>> print(Budget(epsilon=1, delta=1e-6))
+    epsilon = 1, delta = 1e-06
+
     shares     the part of delta that each member gets, such as {"plans": 1} or {"smoothed": 0.8, "failures": 0.2};
                chosen by the library where nothing is given, and stored either way
     raisable   keep a part of delta back, so that the limit can be raised later at the same delta

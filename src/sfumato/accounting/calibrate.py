@@ -68,7 +68,10 @@ def calibrate(
 ) -> Calibrated:
     """The parameter with the least noise whose event stays within the target.
 
-    >>> calibrate(lambda m: Repeat(Poisson(Gaussian(multiplier=m), 256 / 60000), 2344), epsilon=3, delta=1e-5)
+    >>> from sfumato import calibrate, events
+    >>> training = lambda m: events.Repeat(events.Poisson(events.Gaussian(multiplier=m), 256 / 60000), 2344)
+    >>> round(calibrate(training, epsilon=3, delta=1e-5).parameter, 3)
+    0.694
 
     epsilon, delta  the price must be at most epsilon at delta; without delta, pure
     rho             or: rho-zCDP

@@ -43,6 +43,10 @@ _WIDE = 0.02
 def epsilon(event: Event, *, delta: Any = 0, accuracy: float = pld.ACCURACY) -> Interval:
     """The least epsilon at which the event is (epsilon, delta)-DP, from both sides; float() of it is the upper end.
 
+    >>> from sfumato import epsilon, events
+    >>> round(float(epsilon(events.Gaussian(multiplier=2), delta=1e-6)), 4)
+    2.2541
+
     accuracy  the width that is aimed at, relative to epsilon (to 0.01 where it is less)
     """
     checks.instance(event, Event, "event", "an event, such as Gaussian(multiplier=1)")
@@ -80,6 +84,10 @@ def _sure(event: Event) -> Fraction:
 
 def delta(event: Event, *, epsilon: Any, accuracy: float = pld.DELTA_ACCURACY) -> Interval:
     """The least delta at which the event is (epsilon, delta)-DP, from both sides; float() of it is the upper end.
+
+    >>> from sfumato import delta, events
+    >>> round(float(delta(events.Gaussian(multiplier=2), epsilon=1)), 6)
+    0.00683
 
     accuracy  the width that is aimed at, relative to delta
     """

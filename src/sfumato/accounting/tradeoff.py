@@ -245,7 +245,12 @@ def _polygon(event: Event, epsilons: ArrayLike, deltas: ArrayLike) -> Tradeoff:
 
 @lru_cache(maxsize=256)
 def tradeoff(event: Event) -> Tradeoff:
-    """The trade-off function of an event, from below."""
+    """The trade-off function of an event, from below.
+
+    >>> from sfumato import events, tradeoff
+    >>> round(tradeoff(events.Gaussian(multiplier=2))(0.05), 4)
+    0.8739
+    """
     checks.instance(event, Event, "event", "an event")
     try:
         return Tradeoff(event, smooth=GaussianCurve(total(event, _mu_squared)))

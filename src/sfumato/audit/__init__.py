@@ -5,6 +5,12 @@ audit.verify(plan)           every output and its exact probability, where the o
 audit.without_noise(plan, table)  the same plan without its noise, on a table of your own: to test pipelines
 audit.replay(pipeline, ...)  your own code, recorded on one table and replayed on its neighbours
 audit.models                 canaries, one-run audits and membership inference for training
+
+>>> from sfumato import Unit, audit, mechanisms
+>>> unit = Unit(change="replace")
+>>> plan = mechanisms.RandomizedResponse(column="smokes", categories=("yes", "no"), epsilon=1, protects=unit)
+>>> audit.verify(plan).verdict
+'holds'
 """
 
 from __future__ import annotations

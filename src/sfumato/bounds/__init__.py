@@ -1,4 +1,9 @@
-"""Bounded queries: what mechanisms add noise to, one kind per file."""
+"""Bounded queries: what mechanisms add noise to, one kind per file.
+
+>>> from sfumato import Unit, bounds
+>>> bounds.count(Unit("user:patient"), per_unit=3).l1  # one patient moves it by so much
+3.0
+"""
 
 from __future__ import annotations
 

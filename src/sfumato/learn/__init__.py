@@ -1,5 +1,10 @@
 """Private training: a PyTorch model, trained by DP-SGD in one backward pass, priced before it runs and paid for step by
-step."""
+step.
+
+>>> from sfumato import learn
+>>> float(learn.Flat(norm=1).norm)  # no record's gradient is longer
+1.0
+"""
 
 from __future__ import annotations
 

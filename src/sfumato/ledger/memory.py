@@ -13,7 +13,10 @@ from .stores.memory import MemoryStore
 class MemoryLedger(Ledger):
     """Accounts by name, each with a budget that no adaptive choice can exceed.
 
+    >>> from sfumato import Budget, MemoryLedger
     >>> ledger = MemoryLedger({"patients": Budget(epsilon=2, delta=1e-6)})
+    >>> print(ledger.left("patients"))
+    0 of 2 epsilon spent at delta 1e-06
     """
 
     def __init__(self, accounts: Mapping[str, Budget]) -> None:

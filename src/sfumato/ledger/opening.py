@@ -47,6 +47,14 @@ def open_ledger(
 ) -> Ledger:
     """A durable ledger.
 
+    >>> import tempfile
+    >>> from sfumato import Budget, open_ledger
+    >>> with tempfile.TemporaryDirectory() as folder:
+    ...     with open_ledger(f"{folder}/budget.ledger", create=True) as ledger:
+    ...         _ = ledger.open_account("visits", Budget(epsilon=1))
+    ...         print(ledger.left("visits"))
+    0 of 1 epsilon spent
+
     place      the path of its file, or "postgresql://role@host/database"
     create     make a new one where there is none
     principal  who writes; in a file that is a claim, on a server it is the role that is logged in

@@ -1,4 +1,10 @@
-"""The mechanisms, one per file."""
+"""The mechanisms, one per file.
+
+>>> from sfumato import Unit, bounds, mechanisms
+>>> count = mechanisms.Laplace(query=bounds.count(Unit()), epsilon=0.5)
+>>> float(count.event.epsilon)
+0.5
+"""
 
 from .continual import ContinualCount
 from .exponential import Exponential

@@ -206,7 +206,17 @@ class Project:
 
 
 def open_project(place: str | Path = ".") -> Project:
-    """A project, from its folder or its sfumato.yaml. All that is wrong with the file is told at once, with lines."""
+    """A project, from its folder or its sfumato.yaml. All that is wrong with the file is told at once, with lines.
+
+    >>> import tempfile
+    >>> from pathlib import Path
+    >>> from sfumato import open_project
+    >>> from sfumato.example import write_example
+    >>> with tempfile.TemporaryDirectory() as folder:
+    ...     write_example(Path(folder))
+    ...     print(open_project(folder).name)
+    hospital
+    """
     file = Path(checks.path(place, "place"))
     if file.suffix.lower() not in (".yaml", ".yml") or file.is_dir():
         file = file / FILE

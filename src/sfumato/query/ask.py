@@ -45,6 +45,13 @@ def sql(
 ) -> Sql:
     """The plan that answers a query: `curator.quote` prices it, `curator.release` runs it.
 
+    >>> from sfumato import Limits, Schema, Unit, schema, sql
+    >>> table = Schema.of(ward=schema.category(["east", "west"]))
+    >>> query = "SELECT ward, COUNT(*) AS n FROM data GROUP BY ward"
+    >>> plan = sql(query, table, unit=Unit(), epsilon=1, limits=Limits(rows=1))
+    >>> float(plan.event.epsilon)
+    1.0
+
     data      the Private that it will run on, or a schema (then `unit` says whose presence is hidden)
     epsilon   what to spend: epsilon alone buys Laplace noise, epsilon with delta Gaussian noise, rho too
     accuracy  instead of that: the half-width wanted for columns of the answer at confidence 1 - alpha; the budget is

@@ -23,6 +23,10 @@ MOST_KEYS = 1000
 class Limits:
     """How much one unit counts for, at most. A unit that holds more is weighted down as a whole; no row is thrown away.
 
+    >>> from sfumato import Limits
+    >>> Limits(rows=10, keys=3).keys
+    3
+
     rows       the length of a unit's vector of row counts, one number per group: 10 is ten rows in one group, or one
                row in each of a hundred (with Laplace noise lengths add up: one row in each of ten)
     keys       in how many groups a unit counts in full for COUNT(DISTINCT unit), and for which groups are shown; None:

@@ -19,6 +19,11 @@ if TYPE_CHECKING:
 def unreadable(data: Any, table: str | None = None, *, unit: Unit | None = None, **options: Any) -> Sql:
     """The plan that counts, for each column of a table, the cells that are there and cannot be read; and all rows.
 
+    >>> from sfumato import Private, Schema, Unit, schema, unreadable
+    >>> people = Private("people", {"age": [25, 37, 52]}, unit=Unit(), schema=Schema.of(age=schema.whole(0, 110)))
+    >>> float(unreadable(people, epsilon=0.1).event.epsilon)
+    0.1
+
     data     the Private that it will run on, or a schema (then `unit` says whose presence is hidden)
     table    the private table, where there are several
     options  as `sql` takes them: epsilon, limits, ...

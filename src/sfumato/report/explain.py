@@ -121,8 +121,10 @@ def explain(
 ) -> Explanation:
     """What this epsilon, or the epsilon of this event at delta, means.
 
-    >>> print(explain(0.1))
-    >>> print(explain(Gaussian(multiplier=2), delta=1e-6, prior=0.01))
+    >>> from sfumato import events, explain
+    >>> print(str(explain(0.1)).splitlines()[1])
+    Who thought it 50 % likely that a person is in the data may come to think 52.5 %, or 47.5 %, and no further.
+    >>> finding = explain(events.Gaussian(multiplier=2), delta=1e-6, prior=0.01)
 
     what      an epsilon, or an event: then the attacks come from its own trade-off and are weaker
     prior     what the attacker of the second sentence thought before

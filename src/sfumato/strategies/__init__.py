@@ -1,4 +1,9 @@
-"""What to measure so that the answers come out best: strategies and workloads of the matrix mechanism."""
+"""What to measure so that the answers come out best: strategies and workloads of the matrix mechanism.
+
+>>> from sfumato import strategies
+>>> strategies.Tree(cells=16, branching=2).measurements  # sums of 1, 2, 4, 8 and 16 cells
+31
+"""
 
 from .base import Mixing, Reach, Strategy, Workload
 from .causal import Causal
