@@ -6,6 +6,7 @@ import math
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, replace
 from fractions import Fraction
+from functools import partial
 from typing import Any
 
 from sqlglot import exp
@@ -183,6 +184,22 @@ def spread(x: Argument, centre: Fraction, *, sample: bool, root: bool) -> Statis
         return made(found[n.name], found[s.name], found[q.name], sample=sample, width=width)
 
     return Statistic((n, s, q), formula)
+
+
+OfSums = Callable[[Argument, Fraction], Statistic]
+"""An aggregate of one column, made of sums: of the column, and of a number near its middle that is taken off first."""
+OF_SUMS: dict[type[exp.Expression], OfSums] = {
+    exp.Sum: total,
+    exp.Avg: mean,
+    exp.Variance: partial(spread, sample=True, root=False),
+    exp.VariancePop: partial(spread, sample=False, root=False),
+    exp.Stddev: partial(spread, sample=True, root=True),
+    exp.StddevSamp: partial(spread, sample=True, root=True),
+    exp.StddevPop: partial(spread, sample=False, root=True),
+}
+"""By the node that sqlglot reads them as."""
+NAMED: dict[str, OfSums] = {"MEAN": mean, "AVERAGE": mean}
+"""By name, for those that sqlglot does not know."""
 
 
 def together(x: Argument, y: Argument, cx: Fraction, cy: Fraction, *, how: str) -> Statistic:

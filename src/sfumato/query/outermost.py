@@ -18,14 +18,7 @@ from .refusal import QueryError, typed_name
 from .relation import Scope
 from .relations.reading import Reading
 
-_HISTOGRAM, _MEAN = "HISTOGRAM", ("MEAN", "AVERAGE")
-_SPREADS: dict[type[exp.Expression], tuple[bool, bool]] = {  # sample?, root?
-    exp.Variance: (True, False),
-    exp.VariancePop: (False, False),
-    exp.Stddev: (True, True),
-    exp.StddevSamp: (True, True),
-    exp.StddevPop: (False, True),
-}
+_HISTOGRAM = "HISTOGRAM"
 _PAIRED: dict[type[exp.Expression], str] = {exp.CovarSamp: "sample", exp.CovarPop: "population", exp.Corr: "corr"}
 _KNOWN = (
     "COUNT, COUNT(DISTINCT), COUNT_IF, SUM, AVG, VARIANCE, STDDEV, MIN, MAX, MEDIAN, QUANTILE, HISTOGRAM, COVAR_POP, "
@@ -161,16 +154,9 @@ class _Taking:
                 "use a subquery that makes the values distinct per unit, or COUNT(DISTINCT ...)",
                 node,
             )
-        if isinstance(node, exp.Sum):
+        if type(node) in aggregates.OF_SUMS:
             x = self._argument(node.this, condition, alias)
-            return aggregates.total(x, self._centre(x))
-        if isinstance(node, exp.Avg):
-            x = self._argument(node.this, condition, alias)
-            return aggregates.mean(x, self._centre(x))
-        if type(node) in _SPREADS:
-            sample, root = _SPREADS[type(node)]
-            x = self._argument(node.this, condition, alias)
-            return aggregates.spread(x, self._centre(x), sample=sample, root=root)
+            return aggregates.OF_SUMS[type(node)](x, self._centre(x))
         if type(node) in _PAIRED:
             return self._paired(node, condition, alias)
         if isinstance(node, exp.Min | exp.Max):
@@ -188,9 +174,9 @@ class _Taking:
     def _named_function(
         self, node: exp.Anonymous, whole: exp.Expression, condition: exp.Expression | None, alias: str
     ) -> Aggregate:
-        if node.name.upper() in _MEAN and len(node.expressions) == 1:
+        if node.name.upper() in aggregates.NAMED and len(node.expressions) == 1:
             x = self._argument(node.expressions[0], condition, alias)
-            return aggregates.mean(x, self._centre(x))
+            return aggregates.NAMED[node.name.upper()](x, self._centre(x))
         if len(node.expressions) != 2 or not isinstance(node.expressions[1], exp.Array):
             raise QueryError(
                 "A histogram needs edges that do not come from the data.", "write HISTOGRAM(x, [0, 10, 20])", whole
@@ -383,7 +369,7 @@ def _summed_text(taking: _Taking, node: exp.Expression) -> str:
 
 def is_aggregate(node: exp.Expression) -> bool:
     if isinstance(node, exp.Anonymous):
-        return node.name.upper() in (_HISTOGRAM, *_MEAN)
+        return node.name.upper() in (_HISTOGRAM, *aggregates.NAMED)
     return isinstance(node, exp.AggFunc | exp.Filter | exp.WithinGroup | exp.IgnoreNulls)
 
 
