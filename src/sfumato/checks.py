@@ -21,14 +21,14 @@ EPSILON_RANGE = (Fraction(1, 10**9), Fraction(10**4))
 DELTA_LEAST = Fraction(1, 10**100)
 MAGNITUDE = (Fraction(1, 10**100), Fraction(1e100))  # as decimals and as floats, 1e-100 and 1e100 are inside
 WEAK_EPSILON = 10
+VALUE = "value"  # the code of a refusal that names the argument, what was given and what is allowed
 
 
 def refuse(name: str, value: Any, allowed: str) -> ArgumentError:
     """The error for one argument; the caller raises it."""
     shown = _shown(value)
-    return ArgumentError(
-        f"{name} = {shown if len(shown) <= 80 else shown[:77] + '...'} is not allowed: give {allowed}."
-    )
+    cause, fix = f"{name} = {shown if len(shown) <= 80 else shown[:77] + '...'} is not allowed", f"give {allowed}"
+    return ArgumentError(f"{cause}: {fix}.", cause=cause, fix=fix, argument=name, code=VALUE)
 
 
 def _shown(value: Any) -> str:

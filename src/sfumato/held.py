@@ -93,7 +93,7 @@ class Stepwise(Run):
         try:
             told = self._ledger.draw_steps(self.receipt, steps)
         except _REFUSALS as refusal:
-            self.refusal = type(refusal)(str(refusal))  # anew: the one that is raised holds on to the plan's frames
+            self.refusal = refusal.anew()
             raise
         self.refusal = None
         # Another process may draw under the same key: what the ledger says counts.

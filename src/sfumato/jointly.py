@@ -102,7 +102,9 @@ def joint(
         checks.label(name, "the name of a query")
         checks.instance(query, Bounded, name, "a bounded query, such as bounds.count(unit)")
     if (epsilon is None) == (rho is None):
-        raise ArgumentError("say how much to spend in one way: epsilon (with delta for Gaussian noise), or rho.")
+        raise ArgumentError(
+            "say how much to spend in one way: epsilon (with delta for Gaussian noise), or rho.", code="how-much"
+        )
     checks.one_of(spend, "spend", _SPEND)
     level, wanted = _confidence(alpha), _wanted(accuracy, queries)
     if spend == "least" and not wanted:

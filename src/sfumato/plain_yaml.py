@@ -33,8 +33,8 @@ class YamlError(SfumatoError):
     """A text that is not read: what is wrong, how to mend it, and where that is."""
 
     def __init__(self, cause: str, fix: str, *, line: int | None = None, path: Path | None = None) -> None:
-        super().__init__(f"{cause}: {fix}")
-        self.cause, self.fix, self.line, self.path = cause, fix, line, path
+        super().__init__(f"{cause}: {fix}", cause=cause, fix=fix)
+        self.line, self.path = line, path
 
 
 @dataclass(frozen=True)

@@ -74,6 +74,7 @@ __all__ = [
 
 Past = tuple[Priced, Fraction]
 _NOTHING = Fraction(0)
+SHORT_OF_DELTA = "short-of-delta"  # the code of a refusal to raise a limit
 
 
 @record("charge/1", kept=True)
@@ -177,7 +178,7 @@ class Filter:
                 members = still_open(shape.open, charged.prices)
                 if members and (not holds or backed(members, holds)):
                     return shape, charged, members
-        raise BudgetError(self._refusal(event, delta) + ("\nRoom is held for long work." if holds else ""))
+        raise self._refusal(event, delta, "\nRoom is held for long work." if holds else "")
 
     def shapes(self) -> Iterator[Filter]:
         """Itself, and, while nothing was released, what the first release may choose instead."""
@@ -232,7 +233,8 @@ class Filter:
             raise BudgetError(
                 f"raising takes a fresh share of delta, {_digits(fresh)} here, and {_digits(taken)} is taken already: "
                 f"give the new budget a larger delta than {_digits(budget.delta)}. (An account opened with "
-                "raisable=True keeps enough back.)"
+                "raisable=True keeps enough back.)",
+                code=SHORT_OF_DELTA,
             )
         members = tuple(self._next(budget.members(version), counted, plans, releases))
         if all(member.required for member in members):
@@ -293,12 +295,11 @@ class Filter:
             lines.append(line)
         return lines
 
-    def _refusal(self, event: Priced, delta: Fraction) -> str:
-        return (
-            f"The budget of {self.budget} does not cover this release; nothing was charged.\n  "
-            + "\n  ".join(self.short(event, delta))
-            + "\nFix: ask for less (a smaller epsilon or delta), or have the budget raised with ledger.change_limit."
-        )
+    def _refusal(self, event: Priced, delta: Fraction, also: str) -> BudgetError:
+        lines = [f"The budget of {self.budget} does not cover this release; nothing was charged."]
+        lines += self.short(event, delta)
+        fix = "ask for less (a smaller epsilon or delta), or have the budget raised with ledger.change_limit." + also
+        return BudgetError("\n  ".join(lines) + f"\nFix: {fix}", cause="\n".join(lines), fix=fix)
 
     def short(self, event: Priced, delta: Fraction) -> list[str]:
         """What is asked, spent and left, in the one number and in delta."""

@@ -25,6 +25,9 @@ _WIGGLE = 0.01  # a price rises and falls by its own accuracy; more than that is
 _CAP = 1000.0
 
 
+WITHIN, ABOVE = "stays-within", "stays-above"  # codes of refusals: every parameter will do, or none
+
+
 class OutsideError(Exception):
     """Raised by `excess` where the parameter is not allowed; its text says why."""
 
@@ -179,7 +182,7 @@ class _Search:
             text += ": any of them will do." if within else ": allow more, or release less."
         for at, why in self.walls.values():
             text += f" At {math.exp(at):g} it is refused: {why.rstrip('.')}."
-        return ArgumentError(text)
+        return ArgumentError(text, argument=self.what, code=WITHIN if within else ABOVE)
 
     def ends(self) -> tuple[float, float]:
         """The neighbouring points of which the first will do and the second will not."""

@@ -6,7 +6,7 @@ import difflib
 import re
 import shlex
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any, Literal
+from typing import TYPE_CHECKING, Any, Literal, cast
 
 from .. import errors
 from ..errors import SfumatoError
@@ -17,6 +17,8 @@ from .shell_words import Place, fix_of, in_shell
 if TYPE_CHECKING:
     from rich.console import Console
 
+    from ..query.refusal import QueryError
+
 FAULT, USAGE, FILE, REFUSED, BUDGET, POLICY, LEDGER, DATA, CHECK, BUSY, INTERRUPTED = 1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 130
 
 
@@ -24,8 +26,8 @@ class CommandError(SfumatoError):
     """A command cannot go on; says what, why and how to mend it."""
 
     def __init__(self, what: str, why: str, fix: str, code: int = USAGE) -> None:
-        super().__init__(f"{what}: {why}; {fix}")
-        self.what, self.why, self.fix, self.code = what, why, fix, code
+        super().__init__(f"{what}: {why}; {fix}", cause=why, fix=fix, code="command")
+        self.what, self.why, self.exit_code = what, why, code
 
 
 class ProblemDocument(Document):
@@ -116,15 +118,13 @@ _EXTRAS = {
     "torch": "learn",
 }
 
-_CAUSE = re.compile(r"((?:[^\[:\n]|\[[^\]]*\]|:(?! ))+): ([^\n]+?)\.?")  # a colon in a unit's brackets is no end
-_ENGINE = "the engine does not take this statement"
-
 
 def problem_of(error: BaseException, place: Place = "options") -> Problem:
     """The three lines for an error, in the words of where one stands. Only errors of ours are quoted: theirs never hold
     a value of the data."""
     if isinstance(error, CommandError):
-        return Problem(error.what, error.why, error.fix, error.code, error.code in (USAGE, REFUSED, BUDGET, POLICY))
+        early = error.exit_code in (USAGE, REFUSED, BUDGET, POLICY)
+        return Problem(error.what, error.why, error.fix or "", error.exit_code, early)
     if isinstance(error, OfficeError):
         code = _REASONS[error.reason]
         return Problem(error.what, in_shell(error.why), _shell_fix(error), code, code in (USAGE, REFUSED, BUDGET))
@@ -137,7 +137,7 @@ def problem_of(error: BaseException, place: Place = "options") -> Problem:
     if isinstance(error, RecursionError | MemoryError):
         return Problem("sfumato gave up", "it is too large to work on", "ask for less at once", REFUSED)
     for kind, what, fix, code in _KINDS:
-        if isinstance(error, kind):
+        if isinstance(error, kind) and isinstance(error, SfumatoError):
             early = isinstance(error, errors.BudgetError | errors.PlanError | errors.ArgumentError | errors.BusyError)
             why, fix = (in_shell(part, place) for part in _why_and_fix(error, fix, place))
             return Problem(what, why, fix, code, early)
@@ -161,7 +161,7 @@ def _shell_fix(error: OfficeError) -> str:
     if isinstance(error, ShortageError):
         less = _LESS if error.less == LESS else error.less
         return f"{less}, or raise the limit:\n{raise_command(error.account, error.enough)}"
-    return _SHELL_FIXES.get(error.case, in_shell(error.fix))
+    return _SHELL_FIXES.get(error.case, in_shell(error.fix or ""))
 
 
 def lacking(module: str) -> tuple[str, str]:
@@ -189,26 +189,15 @@ def meant(name: str, known: list[str]) -> str | None:
     return lower[close[0]] if close else None
 
 
-def _why_and_fix(error: BaseException, fix: str, place: Place) -> tuple[str, str]:
+def _why_and_fix(error: SfumatoError, fix: str, place: Place) -> tuple[str, str]:
     """Our errors say the cause and then the fix; here each gets a line of its own."""
-    rule, rewrite = getattr(error, "rule", None), getattr(error, "rewrite", None)
-    if rule is not None and rewrite is not None:  # a refused query also shows the clause
-        return str(error).rpartition("\nInstead: ")[0], _closest(str(rule), str(rewrite))
-    text = str(error).strip()
+    if error.code == "query":  # its kind is imported with the engine's parser, which most commands do without
+        return error.cause, _closest(cast("QueryError", error))
     if isinstance(error, errors.DataError):
-        return text.partition(" Find the cause")[0], fix
+        return error.cause, fix
     if isinstance(error, errors.PolicyError) and error.act is not None:
-        return text.partition("; ask with")[0], _ask(error.act)
-    if (instead := fix_of(text, place)) is not None:
-        return text.partition(": ")[0], instead
-    body, _, said = text.partition("\nFix: ")
-    if said:
-        lines = [line.strip() for line in body.splitlines()]
-        return "\n".join(lines), said
-    parts = _CAUSE.fullmatch(text)
-    if parts is not None and not isinstance(error, errors.PolicyError) and not text.startswith(_ENGINE):
-        return parts[1], parts[2]
-    return text.rstrip("."), fix
+        return error.cause, _ask(error.act)
+    return error.cause, fix_of(error.code, place) or error.fix or fix
 
 
 def _ask(act: Any) -> str:
@@ -220,12 +209,10 @@ def _ask(act: Any) -> str:
     )
 
 
-def _closest(rule: str, rewrite: str) -> str:
+def _closest(error: QueryError) -> str:
     """Names that exist, the one that was probably meant before them."""
-    wrong = re.match(r"There is no (?:column|table) '?([^']+?)'? (?:here|in)", rule)
-    known = rewrite.removeprefix("use one of: ").split(", ") if rewrite.startswith("use one of: ") else []
-    guess = meant(wrong.group(1), known) if wrong is not None else None
-    return f"did you mean {guess}? There are: {', '.join(known)}" if guess else rewrite
+    guess = meant(error.name, list(error.choices)) if error.name else None
+    return f"did you mean {guess}? There are: {', '.join(error.choices)}" if guess else error.rewrite
 
 
 def _of_system(error: OSError) -> Problem:

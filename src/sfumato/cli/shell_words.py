@@ -11,59 +11,54 @@ Place = Literal["options", "file"]
 
 
 class Cause(NamedTuple):
-    """A refusal whose fix is another one in the shell: a part of its text, and what to do."""
+    """A refusal whose fix is another one in the shell: the code of the error, and what to do."""
 
-    part: str
+    code: str
     options: str
     file: str | None = None  # where that is something else
 
 
 CAUSES: tuple[Cause, ...] = (
-    Cause("is at work on this project", "try again later, wait for it with --wait SECONDS, or stop it"),
-    Cause("no ledger at that path", "`sfumato ledger open` makes the ledger that sfumato.yaml describes"),
-    Cause("no ledger in that database", "`sfumato ledger open` makes the ledger that sfumato.yaml describes"),
+    Cause("at-work", "try again later, wait for it with --wait SECONDS, or stop it"),
+    Cause("no-ledger", "`sfumato ledger open` makes the ledger that sfumato.yaml describes"),
     Cause(
-        "say how much to spend",
+        "how-much",
         "give --epsilon (with --delta), --rho or --accuracy, or `privacy` in sfumato.yaml",
         "give epsilon (with delta), rho or accuracy, or `privacy` in sfumato.yaml",
     ),
+    Cause("key-unread", "bring back the key file that sfumato.yaml names (ledger: key), as this user's own"),
     Cause(
-        "the key cannot be read", "bring back the key file that sfumato.yaml names (ledger: key), as this user's own"
-    ),
-    Cause(
-        "is given twice: as an argument",
+        "given-twice",
         "say it once: as an option here, or in the comment of the query",
         "say it once: as a field here, or in the comment of the query",
     ),
-    Cause("no answer is stored under this key", "give another --key: it pays again"),
-    Cause("this key was used for another plan", "give another --key, or none"),
-    Cause("the ledger knows no data set", "`sfumato ledger open` makes the accounts that sfumato.yaml describes"),
-    Cause("the file is empty", "restore the ledger's file, or remove it and run `sfumato ledger open`"),
-    Cause("a privacy officer must look at them", "a privacy officer looks at the failures: `sfumato ledger unlock`"),
+    Cause("key-unanswered", "give another --key: it pays again"),
+    Cause("key-used", "give another --key, or none"),
+    Cause("no-data-set", "`sfumato ledger open` makes the accounts that sfumato.yaml describes"),
+    Cause("empty-ledger", "restore the ledger's file, or remove it and run `sfumato ledger open`"),
+    Cause("locked", "a privacy officer looks at the failures: `sfumato ledger unlock`"),
     Cause(
-        "which groups there are is private here",
+        "groups-private",
         "groups that nobody listed take a --delta; or name them: --keys COLUMN=A,B",
         "groups that nobody listed take a delta; or name them, as in keys: {COLUMN: [A, B]}",
     ),
     Cause(
-        "give it in rows of rank",
+        "rank-accuracy",
         "say about how many: --group-rows 1000; or in rows of rank: --accuracy rank.COLUMN=20",
         "say about how many: group_rows: 1000; or in rows of rank: accuracy: {COLUMN: {rank: 20}}",
     ),
     Cause(
-        "depends on how many rows a group has",
+        "group-rows",
         "say about how many: --group-rows 1000",
         "say about how many: group_rows: 1000",
     ),
-    Cause("the policy asks what a release is for", "say it: --note TEXT", "say it, as in note: TEXT"),
+    Cause("no-purpose", "say it: --note TEXT", "say it, as in note: TEXT"),
+    Cause("fresh-budget", "give --under, the account that it is a part of, or --reason why nobody counts twice"),
+    Cause("no-account", "name one of these, or make it: `sfumato ledger allocate`"),
+    Cause("nothing-asked", "see `sfumato ledger pending` for what was asked for"),
+    Cause("policy-lists", "adopt another policy first: `sfumato ledger adopt FILE --reason WHY`"),
     Cause(
-        "would be a fresh budget", "give --under, the account that it is a part of, or --reason why nobody counts twice"
-    ),
-    Cause("there is no account", "name one of these, or make it: `sfumato ledger allocate`"),
-    Cause("adopt another policy first", "adopt another policy first: `sfumato ledger adopt FILE --reason WHY`"),
-    Cause("nobody asked for that", "see `sfumato ledger pending` for what was asked for"),
-    Cause(
-        "and what was paid so far protects those whom",
+        "other-owners",
         "put sfumato.yaml back, or give the data another name and a budget of its own; a column that was only renamed "
         "or moved is entered as docs/ledger.md shows",
     ),
@@ -100,6 +95,7 @@ _PHRASES: tuple[_Phrase, ...] = (
     _Phrase(r"\breason=", "--reason TEXT", "--reason TEXT"),
     _Phrase(r"\ba longer wait=", "it more time", "it more time"),
     # What sfumato.yaml says of tables and columns.
+    _Phrase(r"\bUnit\(\)", "unit: row", "unit: row"),
     _Phrase(r"\bUnit\('user:([^']+)'\)", r"unit: user:\1 (in sfumato.yaml)", r"unit: user:\1"),
     _Phrase(r"\bTable\(\.\.\., unit='\.\.\.'\)", "as its unit (in sfumato.yaml)", "as its unit"),
     _Phrase(r"\b(unit|names)='([^']+)'", r"\1: \2", r"\1: \2"),
@@ -132,10 +128,10 @@ def in_shell(text: str, place: Place = "options") -> str:
     return text
 
 
-def fix_of(text: str, place: Place = "options") -> str | None:
+def fix_of(code: str, place: Place = "options") -> str | None:
     """What to do about a refusal, where that is another thing in the shell than in Python."""
     for cause in CAUSES:
-        if cause.part in text:
+        if cause.code == code:
             return cause.options if place == "options" or cause.file is None else cause.file
     return None
 

@@ -136,7 +136,8 @@ class Charges:
             if account.failures >= lock and not drawing:
                 raise BudgetError(
                     f"account {name!r} is locked after {account.failures} failures on the data's side: a privacy "
-                    "officer must look at them and unlock it"
+                    "officer must look at them and unlock it",
+                    code="locked",
                 )
             if account.unit not in (None, unit) or (event is not None and event.relation != unit.change):
                 raise BudgetError(

@@ -131,10 +131,12 @@ class Desk:
         given: Approvals = book.fact("approval", name) or Approvals(act=act)
         valid = given.valid(policy, self.principal, ledger_time(book))
         if len(valid) < needed:
+            cause = f"{why}: it needs {needed} approval(s) of others, and has {len(valid)}"
             raise PolicyError(
-                f"{why}: it needs {needed} approval(s) of others, and has {len(valid)}; ask with "
+                f"{cause}; ask with "
                 f"name = ledger.ask(error.act, reason=...), they answer with ledger.approve(name, reason=...)",
                 act,
+                cause=cause,
             )
         book.put_fact("approval", name, Approvals(act=act))
         return tuple(given.number for given in valid[:needed])

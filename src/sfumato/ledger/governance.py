@@ -112,7 +112,11 @@ class Governance:
             policy = self._desk.policy(book, "approve")
             asked: Approvals | None = book.fact("approval", checks.label(name, "name"))
             if policy is None or asked is None:
-                raise PolicyError("nobody asked for that: look at ledger.pending()")
+                raise PolicyError(
+                    "nobody asked for that: look at ledger.pending()",
+                    cause="nobody asked for that",
+                    code="nothing-asked",
+                )
             last = until(ledger_time(book), policy.approval_days)
             number = self._desk.write(
                 book, "approve", {"act": asked.act, "reason": short(reason, "reason"), "until": last}

@@ -175,7 +175,8 @@ class Holds:
         receipt = filed.receipt
         if (receipt.plan_hash, receipt.data) != (plan.hash, data) or not set(accounts) <= set(receipt.accounts):
             raise ReceiptError(
-                "this key was used for another plan, other data or other accounts: a key pays for one release, once"
+                "this key was used for another plan, other data or other accounts: a key pays for one release, once",
+                code="key-used",
             )
         if policy is not None:  # whoever knows the key gets what was paid only if they might have paid it
             self._charges.paying(book, accounts, receipt.unit, data)

@@ -42,7 +42,8 @@ def new_owners(book: Book, data: str, plan: Plan[Any, Any], owners: Owners | Non
                     f"data set {part.name!r}: its table {table!r} names the unit by column {column!r}, and what was "
                     f"paid so far protects those whom {before!r} names. The project or schema was edited: put it back, "
                     "or give the data another name and a budget of its own; if the column was only renamed or moved, "
-                    "an officer says so with ledger.change_owners(...)"
+                    "an officer says so with ledger.change_owners(...)",
+                    code="other-owners",
                 )
         if not now.keys() <= fact.keys():
             additions[part.name] = {**fact, **now}

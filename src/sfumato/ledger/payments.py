@@ -151,7 +151,8 @@ class Payments:
             return filed.receipt, filed.answer
         raise ReceiptError(
             "no answer is stored under this key: its release still runs, or ended after the data was opened; "
-            "a new key pays again"
+            "a new key pays again",
+            code="key-unanswered",
         )
 
     def open(self, receipt: Receipt) -> None:

@@ -46,7 +46,9 @@ def found(book: Book, name: str) -> Account:
         names = sorted(book.accounts())
         known = f"there are {', '.join(names[:_SHOWN])}" if names else "the ledger has none yet"
         more = ", ..." if len(names) > _SHOWN else ""
-        raise BudgetError(f"there is no account {name!r} ({known}{more}): open one with a budget first")
+        raise BudgetError(
+            f"there is no account {name!r} ({known}{more}): open one with a budget first", code="no-account"
+        )
     return account
 
 
@@ -109,7 +111,8 @@ def data_set(book: Book, name: str) -> DataSet:
     if not known.accounts:
         raise BudgetError(
             f"the ledger knows no data set {name!r}: open an account with this name, or, if its people are in data "
-            "that is known (a view, a copy), say so with ledger.register(...)"
+            "that is known (a view, a copy), say so with ledger.register(...)",
+            code="no-data-set",
         )
     return known
 
@@ -172,7 +175,8 @@ def check_place(book: Book, name: str, budget: Budget | None, parent: str | None
     elif not reason and beside(book, parent):
         raise BudgetError(
             f"account {name!r} would be a fresh budget, beside those that the ledger has: give the parent= that it "
-            "is a part of, or the reason= why nobody's budget is counted twice (other people's data, say)"
+            "is a part of, or the reason= why nobody's budget is counted twice (other people's data, say)",
+            code="fresh-budget",
         )
 
 

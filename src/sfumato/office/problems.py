@@ -17,5 +17,5 @@ class OfficeError(SfumatoError):
     """
 
     def __init__(self, what: str, why: str, fix: str, reason: Reason, case: str = "") -> None:
-        super().__init__(f"{what}: {why}; {fix}")
-        self.what, self.why, self.fix, self.reason, self.case = what, why, fix, reason, case
+        super().__init__(f"{what}: {why}; {fix}", cause=why, fix=fix, code=case or reason)
+        self.what, self.why, self.reason, self.case = what, why, reason, case

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import re
 from collections.abc import Callable
 from dataclasses import dataclass, replace
 from functools import partial
@@ -183,12 +182,11 @@ def _trying(training: Training, field: str, make: Callable[[], T]) -> T:
     try:
         return make()
     except (ArgumentError, PlanError) as problem:
-        text = str(problem).rstrip(".")
-        named = re.match(r"([a-z_]+)(?: = | is missing| is not allowed| are not allowed)", text)
-        name = named.group(1) if named is not None else ""
+        name = problem.argument or ""
         place = _FIELDS.get(name, name if name in type(training.form).model_fields else field)
-        cause, _, fix = text.partition(": ")
-        raise training.wrong(place or field, cause, fix or "see docs/project-file.md#training") from None
+        raise training.wrong(
+            place or field, problem.cause, problem.fix or "see docs/project-file.md#training"
+        ) from None
 
 
 # public data
@@ -228,8 +226,8 @@ def public_of(project: Project, training: Training, plan: SGD) -> Public | None:
     try:
         rows = _read(Table(columns, private=False, name=table.name), path, project)
     except SfumatoError as problem:
-        cause, _, fix = str(problem).partition(": ")
-        raise training.wrong("public_test", cause, fix.rstrip(".") or "give a file with the table's columns") from None
+        fix = problem.fix or "give a file with the table's columns"
+        raise training.wrong("public_test", problem.cause, fix) from None
     except Exception:
         cause = f"{path.name} cannot be read with the columns of {table.name!r}"
         raise training.wrong("public_test", cause, "give a file with the same columns") from None

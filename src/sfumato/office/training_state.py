@@ -111,7 +111,7 @@ def checkpoint_of(
     try:
         stored = checkpoints.load(path, plan=plan.hash, receipt=stand.receipt.id)
     except PlanError as problem:
-        raise OfficeError(what, str(problem).partition(": ")[0], fix, "file", "checkpoint") from None
+        raise OfficeError(what, problem.cause, fix, "file", "checkpoint") from None
     if stored is None and stand.drawn:
         if not stand.left:
             raise OfficeError(

@@ -53,7 +53,8 @@ def alone(file: Path, work: str, *, wait: float = WAIT, waits: Callable[[str], N
             if time.monotonic() >= until:
                 raise BusyError(
                     f"{holder} is at work on this project, and one training or run at a time is: "
-                    "wait for it, or stop it"
+                    "wait for it, or stop it",
+                    code="at-work",
                 )
             if waits is not None and not announced:
                 waits(holder)

@@ -52,8 +52,7 @@ def assembled(file: Path) -> Project:
     try:
         private = Private(form.name, data, unit=unit, schema=schema, version=form.version, engine=engine)
     except (ArgumentError, PlanError) as problem:
-        cause, _, fix = str(problem).partition(": ")
-        raise text.wrong(("tables",), cause, fix or "correct the tables") from None
+        raise text.wrong(("tables",), problem.cause, problem.fix or "correct the tables") from None
     return Project(
         file=file, name=form.name, unit=unit, private=private, privacy=privacy, budget=total, allocations=parts,
         alert_threshold=None if threshold is None else float(threshold), limits=limits, about=about, place=place,

@@ -9,14 +9,15 @@ from typing import TypeVar
 
 from pydantic_core import PydanticCustomError
 
-from ..errors import ArgumentError, PlanError
+from ..checks import VALUE
+from ..errors import ArgumentError, PlanError, SfumatoError
 from ..plain_yaml import Path
 from .lines import Text
 from .problems import Fault, faulty
 
 T = TypeVar("T")
 
-_NAMED = re.compile(r"(?:[a-z]+ )?([a-z_]+) = .* is not allowed: (give .*?)\.?$", re.DOTALL)
+_NAME = re.compile(r"(?:[a-z]+ )?([a-z_]+)")  # "lower", "column lower"
 _CALLED = {"categories": "values", "protects": "unit"}  # fields that a file calls by another name
 _FRACTION = re.compile(r"Fraction\((-?\d+), (\d+)\)")
 
@@ -51,20 +52,19 @@ class Faults:
             said = problem.context or {}
             self.add(path, said["cause"], said["fix"])
         except (ArgumentError, PlanError) as problem:
-            self._refused(path, str(problem))
+            self._refused(path, problem)
         return None
 
-    def _refused(self, path: Path, problem: str) -> None:
-        """What the library refuses, at the field that it speaks of: "lower = 9 is not allowed: give ..."."""
-        named = _NAMED.match(problem)
+    def _refused(self, path: Path, problem: SfumatoError) -> None:
+        """What the library refuses, at the field that it speaks of."""
+        named = _NAME.fullmatch(problem.argument or "") if problem.code == VALUE else None
         if named is None:
-            cause, _, fix = problem.partition(": ")
-            self.add(path, cause, fix.rstrip(".") or "correct it")
+            self.add(path, problem.cause, problem.fix or "correct it")
             return
-        place = (*path, _CALLED.get(named.group(1), named.group(1)))
+        place = (*path, _CALLED.get(named[1], named[1]))
         written = self._text.said.at(place)
         cause = f"{written[:80]} is not allowed" if isinstance(written, str) else f"{place[-1]} cannot be so"
-        self.add(place, cause, _FRACTION.sub(_as_written, named.group(2)))
+        self.add(place, cause, _FRACTION.sub(_as_written, problem.fix or ""))
 
     def raise_any(self) -> None:
         if self._found:

@@ -67,4 +67,4 @@ def parse(text: str, file: str) -> Text:
         return Text(file, plain_yaml.read(text))
     except YamlError as problem:
         place = plain_yaml.where(problem.path) if problem.path else ""
-        raise faulty(file, [Fault(place, problem.cause, problem.fix, problem.line)]) from None
+        raise faulty(file, [Fault(place, problem.cause, problem.fix or "", problem.line)]) from None

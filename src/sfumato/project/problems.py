@@ -29,8 +29,8 @@ class ProjectError(SfumatoError):
     def __init__(
         self, what: str, why: str, fix: str, *, file: str | None = None, line: int | None = None, text: str = ""
     ) -> None:
-        super().__init__(text or f"{what}: {why}: {fix}")
-        self.what, self.why, self.fix, self.file, self.line = what, why, fix, file, line
+        super().__init__(text or f"{what}: {why}: {fix}", cause=why, fix=fix)
+        self.what, self.why, self.file, self.line = what, why, file, line
 
 
 def faulty(file: str, faults: Sequence[Fault]) -> ProjectError:

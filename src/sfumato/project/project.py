@@ -243,8 +243,7 @@ def _misfit(table: Table, source: Source) -> tuple[str, str] | None:
     try:
         source.compare(table)
     except PlanError as problem:
-        cause, _, fix = str(problem).partition(": ")
-        return cause, fix or "correct the columns, or the file"
+        return problem.cause, problem.fix or "correct the columns, or the file"
     return None
 
 

@@ -87,7 +87,9 @@ def sql(
     fields = {"text": text, "schema": schema, "protects": protects, **options}
     if wanted is None:
         if fields.get("epsilon") is None and fields.get("rho") is None:
-            raise ArgumentError("say how much to spend: epsilon (with delta), rho, or the accuracy wanted.")
+            raise ArgumentError(
+                "say how much to spend: epsilon (with delta), rho, or the accuracy wanted.", code="how-much"
+            )
         return _with_groups(asked(Sql(**fields)))
     chance = checks.rational(alpha, "alpha", "a probability")
     if not 0 < chance < 1:
@@ -136,5 +138,7 @@ def _merged(given: Mapping[str, Any], written: Mapping[str, Any]) -> dict[str, A
         elif isinstance(value, Mapping) and isinstance(found[name], Mapping) and not set(value) & set(found[name]):
             found[name] = {**found[name], **value}
         else:
-            raise ArgumentError(f"{name} is given twice: as an argument, and in a comment of the query.")
+            raise ArgumentError(
+                f"{name} is given twice: as an argument, and in a comment of the query.", code="given-twice"
+            )
     return found

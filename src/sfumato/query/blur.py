@@ -88,7 +88,8 @@ def blur(unit: Unit, *, epsilon: Fraction | None, delta: Fraction, rho: Fraction
     if selects and not delta:
         raise ArgumentError(
             "delta is missing: which groups there are is private here, and showing them takes a delta. Give delta, or "
-            "the groups: keys={'column': [...]}."
+            "the groups: keys={'column': [...]}.",
+            code="groups-private",
         )
     key_delta = delta / 2 if selects else Fraction(0)
     if rho is not None:

@@ -85,7 +85,9 @@ class Sql(Plan[Connection, dict[str, Any]]):
         checks.instance(self.schema, Schema, "schema", "a Schema")
         rows_or_users(self.protects)
         if (self.epsilon is None) == (self.rho is None):
-            raise ArgumentError("say how much to spend in one way: epsilon (with delta for Gaussian noise), or rho.")
+            raise ArgumentError(
+                "say how much to spend in one way: epsilon (with delta for Gaussian noise), or rho.", code="how-much"
+            )
         if self.epsilon is not None:
             object.__setattr__(self, "epsilon", checks.epsilon(self.epsilon))
         else:

@@ -75,7 +75,8 @@ def _rows(name: str, size: Any) -> Fraction:
     if size is None:
         raise ArgumentError(
             f"accuracy of {name!r} depends on how many rows a group has: say so, as in group_rows=1000; or give it in "
-            f"rows of rank, accuracy={{{name!r}: {{'rank': 20}}}}."
+            f"rows of rank, accuracy={{{name!r}: {{'rank': 20}}}}.",
+            code="rank-accuracy",
         )
     return checks.positive(size, "group_rows")
 

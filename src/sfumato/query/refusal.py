@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable
+
 from sqlglot import exp
 
 from ..errors import PlanError
@@ -17,8 +19,13 @@ def typed_name(function: exp.Func) -> str:
 class QueryError(PlanError):
     """The query cannot be answered privately as it stands. Raised before anything is charged; holds no data."""
 
-    def __init__(self, rule: str, rewrite: str, node: exp.Expr | None = None) -> None:
-        super().__init__(rule)
+    code = "query"
+
+    def __init__(
+        self, rule: str, rewrite: str, node: exp.Expr | None = None, *, name: str = "", choices: Iterable[str] = ()
+    ) -> None:
+        super().__init__(rule, cause=rule, fix=rewrite)
+        self.name, self.choices = name, tuple(choices)  # what is not there, and what is
         self.rule, self.rewrite, self.node = rule, rewrite, node
         self.text: str | None = None
 
@@ -28,9 +35,21 @@ class QueryError(PlanError):
             self.text = text
         return self
 
-    def __str__(self) -> str:
+    @property
+    def cause(self) -> str:
+        """The rule, and the clause that breaks it."""
         shown = underlined(self.text, self.node) if self.text is not None and self.node is not None else ""
-        return f"{self.rule}{shown}\nInstead: {self.rewrite}"
+        return f"{self.rule}{shown}"
+
+    def __str__(self) -> str:
+        return f"{self.cause}\nInstead: {self.rewrite}"
+
+
+def no_such(kind: str, name: str, names: Iterable[str], node: exp.Expr) -> QueryError:
+    """The error for a table or column that is not there; the caller raises it."""
+    choices = tuple(names)
+    rewrite = f"use one of: {', '.join(choices) or 'none'}"
+    return QueryError(f"There is no {kind} {name!r} here.", rewrite, node, name=name, choices=choices)
 
 
 def underlined(text: str, node: exp.Expr) -> str:

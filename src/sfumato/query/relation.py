@@ -8,7 +8,7 @@ from dataclasses import dataclass, field
 from sqlglot import exp
 
 from .kinds import Kind, Typed
-from .refusal import QueryError
+from .refusal import QueryError, no_such
 
 UNIT = "_unit"
 """The column that carries the unit through every step. Names that begin with an underscore are ours."""
@@ -47,8 +47,7 @@ class Scope:
         """The column that a name means. Names are compared without case."""
         name, table = node.name.lower(), node.table.lower()
         if table and table not in self.sources:
-            known = ", ".join(self.sources) or "none"
-            raise QueryError(f"There is no table {table!r} here.", f"use one of: {known}", node)
+            raise no_such("table", table, self.sources, node)
         found = [
             (alias, relation.columns[name])
             for alias, relation in self.sources.items()
@@ -57,8 +56,8 @@ class Scope:
         if not found and not table and name in self.aliases:
             return self.aliases[name]
         if not found:
-            known = ", ".join(dict.fromkeys(each for relation in self.sources.values() for each in visible(relation)))
-            raise QueryError(f"There is no column {name!r} here.", f"use one of: {known}", node)
+            names = dict.fromkeys(each for relation in self.sources.values() for each in visible(relation))
+            raise no_such("column", name, names, node)
         if len(found) > 1:
             first = found[0][0]
             raise QueryError(f"Column {name!r} is in several tables.", f"say which, such as {first}.{name}", node)

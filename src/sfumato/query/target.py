@@ -97,7 +97,8 @@ def _widths(plan: Sql, design: Design, name: str, size: Any, alpha: Fraction) ->
         return known[name]
     if size is None:
         raise ArgumentError(
-            f"accuracy of {name!r} depends on how many rows a group has: say so, as in group_rows=1000."
+            f"accuracy of {name!r} depends on how many rows a group has: say so, as in group_rows=1000.",
+            code="group-rows",
         )
     rows = float(checks.positive(size, "group_rows"))
     each = plan.front.aggregates[text_of(dict(plan.front.outermost.outputs)[name])]

@@ -227,7 +227,8 @@ class Session:
             if [each.type for each in self._engine.extract_statements(text)] == [engine.StatementType.SELECT]:
                 return self._engine.sql(text)
         except (engine.BinderException, engine.CatalogException, engine.ParserException) as error:
-            failure = PlanError(f"the engine does not take this statement: {str(error).splitlines()[0]}")
+            text = f"the engine does not take this statement: {str(error).splitlines()[0]}"
+            failure = PlanError(text, cause=text.strip().rstrip("."), code="not-taken")
         except Exception:
             pass
         raise failure  # outside the handlers, so that the engine's error is not its context

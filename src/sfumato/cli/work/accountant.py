@@ -108,7 +108,7 @@ def _price(event: Event, delta: Number) -> Interval:
         if not delta:
             raise CommandError(
                 "it has no epsilon without a delta",
-                str(problem).partition(":")[0],
+                problem.cause,
                 "give --delta, such as --delta 1e-6: well below one over the number of people",
             ) from None
         raise CommandError("no accountant can price it", str(problem), "describe it by other events", REFUSED) from None

@@ -224,8 +224,7 @@ def _checked_number(name: str, given: str) -> str:
     try:
         return number(name, given)
     except ArgumentError as error:
-        why, _, fix = str(error).rstrip(".").partition(": ")
-        raise CommandError(f"--{name} {given} is not allowed", why, fix) from None
+        raise CommandError(f"--{name} {given} is not allowed", error.cause, error.fix or "") from None
 
 
 def _user() -> str:

@@ -14,6 +14,7 @@ from rich.text import Text
 
 from ... import checks, record
 from ...accounting.calibrate import Calibrated, calibrate, most_steps
+from ...accounting.search import ABOVE, WITHIN
 from ...errors import ArgumentError
 from ...events import Event
 from ..documents import Document
@@ -169,10 +170,10 @@ def _within(
     try:
         return solve(target)
     except ArgumentError as problem:
-        if not str(problem).startswith("family stays"):
+        if problem.argument != "family" or problem.code not in (WITHIN, ABOVE):
             raise
         thing = "number of steps" if what == "steps" else "amount of noise"
-        if str(problem).startswith("family stays within"):
+        if problem.code == WITHIN:
             raise CommandError(f"any {thing} is within {words_of_it}", "none costs more", "allow less") from None
         raise CommandError(
             f"no {thing} is within {words_of_it}",

@@ -55,8 +55,7 @@ def checked(column: Column) -> Column:
     try:
         make(*(_exact(end) if number else end for end in given))
     except ArgumentError as error:
-        why, _, fix = str(error).rstrip(".").partition(": ")
-        raise _refused(column.name, " to ".join(map(str, given)), why, fix) from None
+        raise _refused(column.name, " to ".join(map(str, given)), error.cause, error.fix or "") from None
     return column
 
 

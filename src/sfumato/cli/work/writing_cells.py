@@ -50,8 +50,7 @@ def checked(written: Mapping[str, Any]) -> dict[str, Any]:
     try:
         Csv("cells.csv", **written)
     except ArgumentError as error:
-        why, _, fix = str(error).rstrip(".").partition(": ")
-        raise CommandError("cells cannot be written so", why, fix) from None
+        raise CommandError("cells cannot be written so", error.cause, error.fix or "") from None
     return dict(written)
 
 

@@ -228,10 +228,8 @@ class Policy:
         if rule is None:
             return Asked(0, ())
         if rule.limit is not None and (more := exceeds(budget, rule.limit)) is not None:
-            raise PolicyError(
-                f"the policy gives account {name!r} {rule.limit}, and this limit has more {more}: "
-                "adopt another policy first"
-            )
+            cause = f"the policy gives account {name!r} {rule.limit}, and this limit has more {more}"
+            raise PolicyError(f"{cause}: adopt another policy first", cause=cause, code="policy-lists")
         number, reason = self._delta(rule, budget.delta)
         return Asked(number, (reason,) if number else ())
 
@@ -241,7 +239,11 @@ class Policy:
                 f"the policy allows noise of grade {' or '.join(self.grades)} only: use the curator's own"
             )
         if self.purpose and not (isinstance(purpose, str) and purpose.strip()):
-            raise PolicyError("the policy asks what a release is for: say it in note=")
+            raise PolicyError(
+                "the policy asks what a release is for: say it in note=",
+                cause="the policy asks what a release is for",
+                code="no-purpose",
+            )
         for allowed, where in ((self.mechanisms, ""), *((rule.mechanisms, f" on {rule.name!r}") for rule in rules)):
             if allowed and (strange := _strange(kinds, allowed)) is not None:
                 raise PolicyError(f"the policy does not allow {strange}{where}: it allows {', '.join(allowed)}")

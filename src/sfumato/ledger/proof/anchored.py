@@ -37,6 +37,7 @@ from .head import HeadFile
 from .headed import check_accepted
 from .keys import Key
 
+_OLD = ("stale", "missing")  # codes of refusals after which the ledger may still be read
 STALE = (
     "the ledger does not continue its anchor: it is an older copy, or another copy was written. Nothing is released. "
     "Use the right copy, or have two persons accept this one with accept_restore"
@@ -98,7 +99,7 @@ class AnchoredStore:
         try:
             self._look()
         except LedgerError as problem:
-            if str(problem) not in (STALE, MISSING):
+            if problem.code not in _OLD:
                 raise
 
     @property
@@ -186,7 +187,7 @@ class AnchoredStore:
                 try:
                     self._judge(book, seen)
                 except LedgerError as problem:
-                    if str(problem) not in (STALE, MISSING):
+                    if problem.code not in _OLD:
                         raise
                 else:
                     if headed:
@@ -254,16 +255,16 @@ class AnchoredStore:
             return  # held to it before, and a chain only grows
         if last is None:
             if shrunk:
-                raise LedgerError(STALE)
+                raise LedgerError(STALE, code="stale")
             born = read(book)
             if known.checkpoint is not None or (born is not None and born.anchor is not None and not unused(book)):
-                raise LedgerError(MISSING)
+                raise LedgerError(MISSING, code="missing")
             return
         if book.head.number and last.ledger != self._name(book):
             raise LedgerError(STRANGE)
         found = None if shrunk else book.entry(last.number)
         if found is None or found[0].hash.hex() != last.hash:
-            raise LedgerError(STALE)
+            raise LedgerError(STALE, code="stale")
         self._note(seen)
 
     def _kept(self, book: Book) -> bool:
@@ -279,7 +280,7 @@ class AnchoredStore:
             known = self._seen.checkpoint
             if known is not None and known.serial > seen.checkpoint.serial:
                 if self._anchor.last() == seen.line:
-                    raise LedgerError(MISSING)
+                    raise LedgerError(MISSING, code="missing")
                 return  # another thread has read further
             if known is None or known.serial < seen.checkpoint.serial:
                 self._at = self._clock()

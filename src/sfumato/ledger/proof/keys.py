@@ -59,7 +59,9 @@ class Key:
             finally:
                 os.close(file)
         except (OSError, ValueError):
-            raise LedgerError("the key cannot be read: give the path of a key file that this user owns") from None
+            raise LedgerError(
+                "the key cannot be read: give the path of a key file that this user owns", code="key-unread"
+            ) from None
         if stat.S_IMODE(mode) & 0o077:
             raise LedgerError(
                 "others may read the key file, so it proves nothing: make a new key, or, if nobody read it, give the "

@@ -89,7 +89,8 @@ class PostgresStore:
         version, steps = _version(self._connection), migrations("postgres")
         if version == 0 and not create:
             raise LedgerError(
-                "there is no ledger in that database: give the right one, or create=True for a new ledger"
+                "there is no ledger in that database: give the right one, or create=True for a new ledger",
+                code="no-ledger",
             )
         if version > len(steps):
             raise LedgerError(NEWER)

@@ -50,7 +50,9 @@ class SQLiteStore:
     def __init__(self, path: str | Path, *, create: bool = False, wait: float = _WAIT, read_only: bool = False) -> None:
         self._file = LedgerFile(path)
         if (read_only or not create) and not self._file.exists():
-            raise LedgerError("there is no ledger at that path: give the right one, or create=True for a new ledger")
+            raise LedgerError(
+                "there is no ledger at that path: give the right one, or create=True for a new ledger", code="no-ledger"
+            )
         if not self._file.has_folder():
             raise LedgerError(NO_FOLDER)
         self._lock = threading.RLock()
@@ -98,7 +100,8 @@ class SQLiteStore:
             self._connection.close()
             raise LedgerError(
                 "the file is empty, or a ledger of an older version: have somebody open it who may write it, or "
-                "restore it"
+                "restore it",
+                code="empty-ledger",
             )
 
     def _prepare(self, create: bool) -> None:
@@ -107,7 +110,9 @@ class SQLiteStore:
         version = self._version()
         run("COMMIT")
         if not version and not create:
-            raise LedgerError("the file is empty: restore the ledger, or give create=True for a new one")
+            raise LedgerError(
+                "the file is empty: restore the ledger, or give create=True for a new one", code="empty-ledger"
+            )
         if self._write_ahead(time.monotonic() + self._wait) != "wal":
             raise LedgerError(NO_PLACE)
         run("PRAGMA synchronous = FULL")

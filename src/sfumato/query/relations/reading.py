@@ -10,7 +10,7 @@ from sqlglot import exp
 from ...units import Unit
 from ..expressions.scalars import translate
 from ..kinds import Kind, Typed
-from ..refusal import QueryError
+from ..refusal import QueryError, no_such
 from ..relation import UNIT, Relation, Scope
 from . import rows_of
 from .bases import base_tables, derived, lone_name, named, owners, with_ids
@@ -133,7 +133,7 @@ def _source(node: exp.Expression, tables: Mapping[str, Relation], unit: Unit, pl
         name = node.name.lower()
         if node.args.get("db") or node.args.get("catalog") or name not in tables:
             shown = ".".join(part.name for part in node.parts)
-            raise QueryError(f"There is no table {shown!r} here.", "use one of: " + ", ".join(tables), node)
+            raise no_such("table", shown, tables, node)
         return alias or name, _renamed(tables[name], given, node)
     if isinstance(node, exp.Subquery) and isinstance(node.this, exp.Query) and not isinstance(node.this, exp.Table):
         known_parts(node, ("this", "alias"))

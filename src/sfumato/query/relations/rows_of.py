@@ -10,7 +10,7 @@ from sqlglot import exp
 from ...units import Unit
 from ..expressions import trees
 from ..kinds import Kind, Typed
-from ..refusal import QueryError
+from ..refusal import QueryError, no_such
 from ..relation import UNIT, Relation, Scope, visible
 from . import merging, per_unit, reading, windows
 from .bases import as_text, carries, derived, lone_name, named, of, owners, steady, with_ids
@@ -113,9 +113,7 @@ def _listed(select: exp.Select, rows: reading.Reading, aggregated: bool) -> list
             left_out = {each.name.lower() for each in star.args.get("except_") or []}
             table = node.table.lower() if isinstance(node, exp.Column) else None
             if table is not None and table not in rows.scope.sources:
-                raise QueryError(
-                    f"There is no table {table!r} here.", "use one of: " + ", ".join(rows.scope.sources), node
-                )
+                raise no_such("table", table, rows.scope.sources, node)
             assert isinstance(rows.scope, Names)
             asked += [(name, each) for name, each in rows.scope.everything(table) if name not in left_out]
             continue

@@ -10,6 +10,7 @@ from typing import Literal
 from rich.console import Console
 
 from ....accounting.budget import Budget
+from ....accounting.filters import SHORT_OF_DELTA
 from ....errors import BudgetError
 from ....ledger import Ledger
 from ....ledger.grants import SHARING
@@ -103,7 +104,7 @@ def limit(where: Where, name: str, given: tuple[str | None, str | None, str | No
         try:
             ledger.change_limit(name, budget, reason=reason)
         except BudgetError as problem:
-            if delta_given or "takes a fresh share of delta" not in str(problem):
+            if delta_given or problem.code != SHORT_OF_DELTA:
                 raise
             raise _short_of_delta(name, budget, problem) from None
         return f"account {name} has {budget} now"
@@ -116,7 +117,7 @@ def _short_of_delta(name: str, budget: Budget, problem: BudgetError) -> CommandE
     more = f"--epsilon {float(budget.epsilon):g} --delta {float(2 * budget.delta):g}"
     return CommandError(
         f"the limit of {name} stays as it is",
-        str(problem).partition(": ")[0],
+        problem.cause,
         f"sfumato ledger limit {name} {more} --reason WHY",
         BUDGET,
     )

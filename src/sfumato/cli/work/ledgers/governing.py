@@ -134,7 +134,9 @@ def _named(name: str, known: list[str]) -> str:
     if len(found) == 1:
         return found[0]
     if not found:
-        raise PolicyError("nobody asked for that: look at ledger.pending()")
+        raise PolicyError(
+            "nobody asked for that: look at ledger.pending()", cause="nobody asked for that", code="nothing-asked"
+        )
     raise CommandError(
         "that is more than one", f"{len(found)} names begin with {name!r}", "give more of the name", POLICY
     )
