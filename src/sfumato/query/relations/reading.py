@@ -12,7 +12,6 @@ from ..expressions.scalars import translate
 from ..kinds import Kind, Typed
 from ..refusal import QueryError, no_such
 from ..relation import UNIT, Relation, Scope
-from . import rows_of
 from .bases import base_tables, derived, lone_name, named, owners, with_ids
 from .joins import Side, conjuncts, joined, side_of
 from .naming import known_parts, refuse_our_names, spelt_out
@@ -126,6 +125,8 @@ def _of_one_row(columns: Mapping[str, Kind]) -> dict[str, Kind]:
 
 
 def _source(node: exp.Expression, tables: Mapping[str, Relation], unit: Unit, place: int) -> tuple[str, Relation]:
+    from . import rows_of  # a subquery is read as a query is: the two call each other
+
     given = node.args.get("alias")
     alias = lone_name(given.name, node) if given is not None and given.name else None
     if isinstance(node, exp.Table) and isinstance(node.this, exp.Identifier):
@@ -148,5 +149,7 @@ def _source(node: exp.Expression, tables: Mapping[str, Relation], unit: Unit, pl
 
 def _renamed(relation: Relation, alias: exp.Expression | None, node: exp.Expression) -> Relation:
     """A relation whose columns are named in its alias, `t(a, b)`."""
+    from . import rows_of  # a subquery is read as a query is: the two call each other
+
     names = alias.args.get("columns") if alias is not None else None
     return rows_of.renamed(relation, [lone_name(each.name, node) for each in names], node) if names else relation

@@ -16,7 +16,7 @@ from ..expressions.scalars import translate
 from ..kinds import Kind, Typed
 from ..refusal import QueryError
 from ..relation import Relation, Scope
-from . import per_unit, rows_of
+from . import per_unit
 from .bases import as_text, derived, of
 
 _TRUTH = (False, True)
@@ -85,6 +85,8 @@ class Subqueries:
         return Typed(exp.Subquery(this=relation.tree.copy()), replace(kind, origin=None, nullable=True, row=None))
 
     def _public(self, query: exp.Expr, node: exp.Expr) -> Relation:
+        from . import rows_of  # a subquery is read as a query is: the two call each other
+
         assert isinstance(query, exp.Query)
         relation = rows_of.relation(query, self.tables, self.unit, self.scope)
         if relation.private:
