@@ -6,6 +6,7 @@ gap that starts to work fails the suite, so the list is never longer than the tr
 
 from __future__ import annotations
 
+import functools
 import math
 import struct
 from collections.abc import Callable, Mapping, Sequence
@@ -45,9 +46,13 @@ class Member:
         return bool(value) if self.flags and kind == "BOOLEAN" and value is not None else value
 
 
+@functools.cache
+def _opened() -> duckdb.DuckDBPyConnection:
+    return duckdb.connect(config={"threads": 1})
+
+
 def asked_of_duckdb(text: str) -> list[tuple[Any, ...]]:
-    with duckdb.connect(config={"threads": 1}) as opened:
-        return opened.execute(text).fetchall()
+    return _opened().execute(text).fetchall()
 
 
 MEMBERS = {
