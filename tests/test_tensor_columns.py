@@ -424,8 +424,8 @@ def test_an_engine_holds_the_other_columns() -> None:
     opened = connect({"data": (table, raw)})
     try:
         assert dict(opened.tables["data"]) == {"y": "DOUBLE"}
-        found = opened.run(exp.select(exp.func("sum", exp.column("y"))).from_("data"))
-        assert found.column(0).to_pylist() == [1.5]
+        cells = opened.run(exp.select(exp.column("y")).from_("data"))
+        assert sorted(cells.column(0).to_pylist()) == [0.5, 1.0]
         with pytest.raises(PlanError):
             opened.run(exp.select(exp.func("count", exp.column("x"))).from_("data"))
     finally:

@@ -10,7 +10,7 @@ like the data without touching the data.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator, Mapping
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field, replace
 from fractions import Fraction
 from functools import cached_property
@@ -20,7 +20,7 @@ from typing import Any, Generic, Literal, TypeVar, get_args
 import numpy as np
 from numpy.typing import NDArray
 
-from . import checks, contributions, display, times
+from . import checks, contributions, display, stand_ins, times
 from .errors import PlanError
 from .questions import ANY_ORDER, CLIP, PRICE
 from .record import LATER, record
@@ -29,13 +29,12 @@ Type = Literal["real", "whole", "category", "flag", "key", "date", "moment"]
 TYPES: tuple[Type, ...] = get_args(Type)
 DROP = "drop"
 INT64 = (-(2**63), 2**63 - 1)
-COMMON_KEYS = 3
-"""How many keys half of all made-up rows share, in a column of keys that are no units."""
+COMMON_KEYS = stand_ins.COMMON_KEYS
 DIGITS = 15
 """So many decimal digits a double holds: different decimals of so many digits have different nearest doubles."""
 _LARGEST = 2**28  # numbers in one row of a tensor column: a row is held whole
 
-Words = Callable[[int], NDArray[np.uint64]]
+Words = stand_ins.Words
 K = TypeVar("K")
 V = TypeVar("V")
 
@@ -416,20 +415,24 @@ class Table:
         most = len(self.columns[self.unit].categories) or count if self.unit else count
         people = min(max(count // 3, 1), most) if self.unit else count
         places = np.arange(count)
-        drawn = _words(words, count) % np.uint64(max(people, 1))
+        drawn = stand_ins.drawn_words(words, count) % np.uint64(max(people, 1))
         owner = np.where(places < people, places, drawn.astype(np.int64))  # every unit has at least one row
         columns: dict[str, NDArray[Any]] = {}
         for offset, (name, column) in enumerate(self.columns.items()):
             shared = column.constant and self.unit is not None and name != self.unit
             if name == self.unit:
-                values = _distinct_values(column, people)[owner]
+                values = stand_ins.distinct_values(column, people)[owner]
             elif isinstance(column, TensorColumn):
-                values = _arrays(column, count, words)
+                values = stand_ins.arrays(column, count, words)
             else:
-                values = _plain(column, _words(words, people if shared else count))
+                values = stand_ins.plain_cells(column, stand_ins.drawn_words(words, people if shared else count))
             if awkward:
-                awkward_cells = _awkward_arrays(column) if isinstance(column, TensorColumn) else _awkward(column)
-                values = _mixed(values, awkward_cells, offset)
+                awkward_cells = (
+                    stand_ins.awkward_arrays(column)
+                    if isinstance(column, TensorColumn)
+                    else stand_ins.awkward_cells(column)
+                )
+                values = stand_ins.mixed(values, awkward_cells, offset)
             columns[name] = values[owner] if shared else values
         return columns
 
@@ -509,101 +512,3 @@ def _shown(value: Any) -> str:
     if value.denominator == 1 and abs(value) < 10**20:
         return str(value.numerator)
     return repr(float(value)) if Fraction(repr(float(value))) == value else str(value)
-
-
-def _words(words: Words, count: int) -> NDArray[np.uint64]:
-    return np.asarray(words(count), dtype=np.uint64)
-
-
-def _distinct_values(column: Column, count: int) -> NDArray[Any]:
-    return np.asarray(column.categories[:count]) if column.categories else np.arange(1, count + 1)
-
-
-def _plain(column: Column, words: NDArray[np.uint64]) -> NDArray[Any]:
-    """Clean values, one per word; even enough for made-up rows (the bias of a remainder does not matter here)."""
-    if column.type == "category":
-        return _listed(column.categories)[(words % np.uint64(len(column.categories))).astype(np.int64)]
-    if column.type == "flag":
-        return (words & np.uint64(1)).astype(bool)
-    if column.type == "key":
-        many = (words % np.uint64(max(len(words) // 3, 1))).astype(np.int64) + 1
-        # Half of the rows share a few keys, as names do in real tables: so that some are more than a few people's.
-        few = ((words >> np.uint64(1)) % np.uint64(COMMON_KEYS)).astype(np.int64) + 1
-        return np.where(words >> np.uint64(63), np.minimum(few, many.max(initial=1)), many)
-    low, high = column.lower, column.upper
-    assert low is not None and high is not None
-    if column.type == "real":
-        share = (words >> np.uint64(11)).astype(np.float64) * 2.0**-53
-        numbers = np.clip(float(low) + share * (float(high) - float(low)), float(low), float(high))
-        return numbers if column.decimals is None else np.round(numbers, column.decimals)
-    span = int(high - low) + 1  # up to 2**64, so Python's own integers
-    numbers = np.array([int(low) + word % span for word in words.tolist()], dtype=np.int64)
-    return (
-        numbers
-        if column.type == "whole"
-        else numbers.astype("datetime64[D]" if column.type == "date" else "datetime64[us]")
-    )
-
-
-def _arrays(column: TensorColumn, count: int, words: Words) -> NDArray[Any]:
-    """Arrays of even numbers within the bounds, two out of each word where 32 bits suffice."""
-    low, high = column.ends
-    numbers = count * column.size
-    span = int(high) - int(low) + 1
-    if column.whole and span > 2**32:
-        drawn = _words(words, numbers)
-        ahead = drawn if span == 2**64 else drawn % np.uint64(span)
-        flat = (ahead + np.int64(low).view(np.uint64)).view(np.int64)  # modulo 2^64, so nothing overflows
-        return flat.reshape(count, *column.shape)
-    halves = _words(words, (numbers + 1) // 2).view(np.uint32)[:numbers]
-    if column.whole:
-        flat = ((halves.astype(np.uint64) * np.uint64(span)) >> np.uint64(32)).view(np.int64) + low
-    else:
-        share = (halves >> np.uint32(8)).astype(np.float64) * 2.0**-24
-        flat = np.clip(float(low) + share * (float(high) - float(low)), low, high).astype(np.float32)
-    return flat.reshape(count, *column.shape)
-
-
-def _awkward_arrays(column: TensorColumn) -> list[Any]:
-    """What real tables hold where an array should be."""
-    low, high = (float(end) for end in column.ends)
-    numbers = [float("nan"), float("inf"), float("-inf"), 2 * low - high, 2 * high - low, low, high]
-    full = [np.full(column.shape, number) for number in numbers]
-    partly = np.full(column.shape, high)
-    partly.flat[0] = float("nan")
-    return [*full, partly, None, "n/a", 0, np.zeros((*column.shape, 2)), [[], [1]], np.full(column.shape, 1j)]
-
-
-def _awkward(column: Column) -> list[Any]:
-    nan, inf = float("nan"), float("inf")
-    if column.type == "category":
-        first, strange = column.categories[0], "unknown"
-        while strange in column.categories:
-            strange += "?"
-        return [None, strange, nan, max(column.categories) + 1 if type(first) is int else b"\xff"]
-    if column.type == "flag":
-        return [None, 2, nan, "maybe"]
-    if column.type == "key":
-        return [None, nan]
-    if column.type in ("date", "moment"):
-        return [None, "not a day", nan, "0001-01-01", "9999-12-31", np.datetime64("NaT"), 10**30]
-    low, high = column.interval
-    common = [nan, None, inf, -inf, -0.0, "n/a"]
-    if column.type == "whole":
-        ends = [int(low), int(high), int(low) - 1, int(high) + 1]
-        return [*common, *ends, 2**64, float(low) + 0.5, 1j]
-    low_, high_ = float(low), float(high)
-    return [*common, low_, high_, 2 * low_ - high_, 2 * high_ - low_, 10**400, 5e-324, 1j]
-
-
-def _mixed(values: NDArray[Any], awkward: list[Any], offset: int) -> NDArray[Any]:
-    """At most every second row is awkward, at best every eighth; columns start at different rows."""
-    step = max(2, min(8, len(values) // len(awkward)))
-    mixed = _listed(values.tolist() if values.ndim == 1 else values)
-    for turn, place in enumerate(range((offset + 1) % step, len(values), step)):
-        mixed[place] = awkward[turn % len(awkward)]
-    return mixed
-
-
-def _listed(values: Iterable[Any]) -> NDArray[Any]:
-    return np.fromiter(values, dtype=object)  # also of arrays: a cell each, whatever their shapes
