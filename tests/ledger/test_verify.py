@@ -481,7 +481,7 @@ def test_every_kind_of_entry_has_a_rule() -> None:
         for node in ast.walk(ast.parse(path.read_text(encoding="utf-8"))):
             if isinstance(node, ast.Call):
                 name = node.func.attr if isinstance(node.func, ast.Attribute) else getattr(node.func, "id", "")
-                place = {"_write": 1, "told": 0}.get(name)
+                place = {"write": 1, "entry_bytes": 0}.get(name)
                 if place is not None and len(node.args) > place and isinstance(node.args[place], ast.Constant):
                     written.add(node.args[place].value)
     assert {"birth", "writer", "spend", "settle"} <= written and written == set(RULES)

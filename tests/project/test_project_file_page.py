@@ -15,10 +15,12 @@ PAGE = Path(__file__).parents[2] / "docs" / "project-file.md"
 
 
 def _fields(schema: Any) -> Iterator[str]:
-    """The names of all fields, at any depth; names that a user chooses are none."""
+    """The names of all fields, at any depth; names that a user chooses are none, and fields of a kind stand on its own
+    page."""
     if isinstance(schema, dict):
-        if isinstance(schema.get("properties"), dict) and "additionalProperties" in schema:
-            yield from schema["properties"]
+        fields = schema.get("properties")
+        if isinstance(fields, dict) and ("additionalProperties" in schema or "enum" in fields.get("kind", {})):
+            yield from fields
         for each in schema.values():
             yield from _fields(each)
     elif isinstance(schema, list):

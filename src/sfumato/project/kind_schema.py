@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import sys
 from typing import Any
 
 from ..bounds import Among, Between, Bounded
@@ -55,7 +56,9 @@ def _shipped(parent: type[Any]) -> dict[str, type[Any]]:
     return {
         word: kind
         for word, kind in known_kinds(parent).items()
-        if kind.__module__.partition(".")[0] == "sfumato" and word not in _OTHER_FORMS
+        if getattr(sys.modules.get(kind.__module__), kind.__name__, None) is kind
+        and kind.__module__.startswith("sfumato.")
+        and word not in _OTHER_FORMS
     }
 
 
@@ -101,7 +104,7 @@ def _annotated(written: str) -> Any:
     for parent in ("Strategy", "Workload"):
         if written == parent:
             return {"$ref": f"#/$defs/{parent.lower()}"}
-    if written == "Bounded" or written in {cls.__name__ for cls in known_kinds(Bounded).values()}:
+    if written == "Bounded" or written in {cls.__name__ for cls in _shipped(Bounded).values()}:
         return {"$ref": "#/$defs/query"}
     if written.startswith("Mapping["):
         return {"type": "object"} | _inside("additionalProperties", written)
