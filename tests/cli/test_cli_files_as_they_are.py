@@ -218,7 +218,8 @@ def test_an_old_spreadsheet_is_read_in_its_encoding(tmp_path: Path) -> None:
     ran = begun(tmp_path, *OLD, "--encoding", "latin-1")
     assert "--encoding" not in ran.out
     (row,) = asked(tmp_path, "query", "SELECT SUM(Betrag) AS total FROM umsatz", "--epsilon", "1")["rows"]
-    assert row["total"]["low"] <= 3600 * 1550 and row["total"]["high"] is None, "given limits: at least"
+    truth = 3600 * 1550  # the end of an interval is above it by chance, once in 40, and never by much
+    assert row["total"]["low"] <= 1.03 * truth and row["total"]["high"] is None, "given limits: at least"
     (table,) = asked(tmp_path, "describe", "--check", "--epsilon", "1")["tables"]
     assert [each["column"] for each in table["columns"]] == ["Ort", "Betrag"] and table["rows"] > 3400
     assert not any(each["seen"] for each in table["columns"]) and not any("UTF-8" in note for note in table["notes"])

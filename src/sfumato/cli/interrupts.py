@@ -2,11 +2,14 @@
 
 from __future__ import annotations
 
+import os
 import signal
 import threading
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
-from typing import Any
+from types import FrameType
+
+_LATER = 0.02  # seconds, until a Ctrl-C that came while something was cleaned up is tried again
 
 
 def no_more() -> None:
@@ -31,13 +34,25 @@ def held_back() -> Iterator[None]:
         raise KeyboardInterrupt
 
 
+def _finalizing(frame: FrameType | None) -> bool:
+    """Is something being cleaned up? What is raised there goes nowhere, and Ctrl-C would not be heard."""
+    while frame is not None:
+        if frame.f_code.co_name == "__del__":
+            return True
+        frame = frame.f_back
+    return False
+
+
 @contextmanager
 def stoppable() -> Iterator[Callable[[], bool]]:
     """The first Ctrl-C interrupts. Yields whether it was pressed: an engine that is interrupted may say so in its own
     way, which must not count as a failure on the data's side."""
     pressed = threading.Event()
 
-    def stop(*_: Any) -> None:
+    def stop(_: int, frame: FrameType | None) -> None:
+        if _finalizing(frame):
+            threading.Timer(_LATER, os.kill, (os.getpid(), signal.SIGINT)).start()
+            return
         no_more()
         pressed.set()
         raise KeyboardInterrupt
