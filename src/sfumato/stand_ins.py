@@ -80,6 +80,7 @@ def awkward_arrays(column: Any) -> list[Any]:
 
 
 def awkward_cells(column: Any) -> list[Any]:
+    """What real tables hold where a value of this column should be."""
     nan, inf = float("nan"), float("inf")
     if column.type == "category":
         first, strange = column.categories[0], "unknown"
