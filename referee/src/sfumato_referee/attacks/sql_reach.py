@@ -1,5 +1,6 @@
 """Q3: what a query may reach. Files, settings, the catalogue, other tables, clocks, user functions and statements that
-are no SELECT are refused when the text is read; and the engine, asked past that lock, cannot reach files either.
+are no SELECT are refused when the text is read; and the engine, asked past that lock, cannot reach files either, nor
+does its door take a word that is not of the vocabulary.
 """
 
 from __future__ import annotations
@@ -132,6 +133,20 @@ PAST_THE_LOCK = (
     "SET enable_external_access = true",
     "SET allowed_paths = ['{file}']",
 )
+STRANGE_WORDS = (
+    "SELECT current_setting('threads') FROM t",
+    "SELECT current_database() FROM t",
+    "SELECT getvariable('x') FROM t",
+    "SELECT random() FROM t",
+    "SELECT now() FROM t",
+    "SELECT list(x) FROM t",
+    "SELECT string_agg(tag) FROM t",
+    "SELECT SUM(x) FROM t",
+    "SELECT CAST(tag AS BIGINT[]) FROM t",
+    "SELECT x FROM t USING SAMPLE 10%",
+    "SELECT {{'a': x}} FROM t",
+)
+"""What DuckDB knows and the vocabulary does not. They name no file and no other table: only the words are wrong."""
 
 
 def attack(asks: Asks = LIBRARY) -> Verdict:
@@ -151,6 +166,9 @@ def attack(asks: Asks = LIBRARY) -> Verdict:
                 if _ran(lambda t=text: surface.engine_of(session).execute(t.format(file=file)).fetchall()):
                     reached.append(text)
                 if _ran(lambda t=text: session.run(needed("sqlglot").parse_one(t.format(file=file), dialect="duckdb"))):
+                    reached.append(f"run: {text}")
+            for text in STRANGE_WORDS:
+                if _ran(lambda t=text: session.run(needed("sqlglot").parse_one(t.format(), dialect="duckdb"))):
                     reached.append(f"run: {text}")
         reached += ["the file was changed"] if file.read_text() != "a\n1\n" else []
     words = f"{len(taken)} of {len(REFUSED)} were taken {taken[:2]}; past the lock went {len(reached)} {reached[:1]}."

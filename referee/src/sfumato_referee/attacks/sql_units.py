@@ -1,9 +1,9 @@
 """Q4 and Q5: a unit that tries to count for more than one, and bounds that the data itself sets.
 
 Q4  one user with very many rows in three tables that are joined, a self join, a union of a table with itself, rows
-    repeated by subqueries, windows, public tables that fan out, values chosen by row numbers: what one unit moves,
-    before the noise, beside what was declared. (The generator of random queries does the rest.) Units that are
-    replaced, groups of them, and queries with an adviser: beside the noise that is drawn.
+    repeated by subqueries, windows, public tables that fan out, values chosen by row numbers, squares beyond 2^63:
+    what one unit moves, before the noise, beside what was declared. (The generator of random queries does the rest.)
+    Units that are replaced, groups of them, and queries with an adviser: beside the noise that is drawn.
 Q5  bounds and conditions that come from everybody's rows: refused.
 """
 
@@ -71,6 +71,7 @@ QUESTIONS = (
     "SELECT u.x AS g, COUNT(*) AS n FROM (SELECT u, ROUND(x) AS x FROM visits) u GROUP BY g",
 )
 _OPEN = {"s": (-20, 60)}
+BEYOND = "SELECT tag, SUM(x) AS s FROM visits GROUP BY tag"
 
 BY_ROW = (
     "SELECT COUNT(DISTINCT item) AS k FROM t JOIN p USING (w)",
@@ -162,12 +163,31 @@ def attack(
                 shares[text] = max(shares.get(text, 0.0), share)
     for text in BY_ROW:
         shares[text] = _row(by_row or asks, text)
+    shares[BEYOND] = _beyond(asks)
     if asks is LIBRARY:
         for text in OTHERWISE:
             shares[f"otherwise: {text}"] = _otherwise(asks, text, given)
     worst = max(shares, key=lambda each: shares[each])
     text = f"One unit moves at most {shares[worst]:.9g} of what was declared, by {worst!r}."
     return Verdict("Q4", shares[worst] > SLACK, text, {text[:60]: share for text, share in shares.items()})
+
+
+def _beyond(asks: Asks) -> float:
+    """One user far beyond every limit in so many groups that the squares of it pass 2^63: in integers of 64 bits they
+    would wrap below 0, and who counts for less than nothing gets full weight."""
+    worst = 0.0
+    for groups in (8, 12, 16):
+        tags = [f"t{i}" for i in range(groups)]
+        plan = asks(BEYOND, SCHEMA, unit=USER, epsilon=1, delta=1e-6, limits=Limits(rows=1, keys=1, reach={"s": 1e-3}))
+        visits: dict[str, list[Any]] = {
+            "u": ["0"] * groups + ["1"] * groups,
+            "x": [10.0] * (2 * groups),
+            "tag": tags * 2,
+        }
+        visits |= {"n": [0] * (2 * groups), "w": ["a"] * (2 * groups), "ok": [True] * (2 * groups)}
+        everybody = {**tables(1), "visits": visits}
+        worst = max(worst, moved(plan, before_noise(plan, everybody), before_noise(plan, without(everybody, "0"))))
+    return worst
 
 
 def _otherwise(asks: Asks, text: str, given: Mapping[str, Mapping[str, list[Any]]]) -> float:

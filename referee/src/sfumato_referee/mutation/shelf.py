@@ -2,12 +2,36 @@
 
 from __future__ import annotations
 
-from .faults import accountants, clipping, door, ledger, noise, owners, queries, reading, splitting, training
+from .faults import (
+    accountants,
+    clipping,
+    door,
+    ledger,
+    lowered_words,
+    noise,
+    owners,
+    queries,
+    reading,
+    splitting,
+    training,
+)
 from .mutant import Mutant
 
 MUTANTS: tuple[Mutant, ...] = tuple(
     fault
-    for area in (noise, reading, clipping, splitting, accountants, ledger, queries, owners, door, training)
+    for area in (
+        noise,
+        reading,
+        clipping,
+        splitting,
+        accountants,
+        ledger,
+        queries,
+        lowered_words,
+        owners,
+        door,
+        training,
+    )
     for fault in area.FAULTS
 )
 
