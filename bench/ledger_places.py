@@ -9,6 +9,7 @@ import tempfile
 import warnings
 from collections.abc import Iterator
 from dataclasses import replace
+from itertools import islice
 from pathlib import Path
 from typing import Any
 
@@ -45,9 +46,15 @@ def spend(ledger: Ledger, *, alone: bool = False) -> Any:
 
 
 def release(ledger: Ledger, *, alone: bool = False) -> Any:
+    """As a curator does it: paid and opened together, then settled."""
+    receipt = ledger.transaction(lambda: _paid_and_opened(ledger, alone))
+    ledger.settle(receipt, "answered", ANSWER)
+    return receipt
+
+
+def _paid_and_opened(ledger: Ledger, alone: bool) -> Any:
     receipt = spend(ledger, alone=alone)
     ledger.open(receipt)
-    ledger.settle(receipt, "answered", ANSWER)
     return receipt
 
 
@@ -60,7 +67,7 @@ def bodies(ledger: Ledger, *, alone: bool = False) -> tuple[str, list[bytes]]:
 
 
 class BareSQLite:
-    """Rows of the same size in a table without anything, each synced."""
+    """Rows of the same size in a table without anything, as many in each synced commit as a ledger writes in one."""
 
     def __init__(self, path: Path, rows: list[bytes]) -> None:
         self._rows = rows
@@ -69,11 +76,13 @@ class BareSQLite:
             self._connection.execute(statement)
         self._connection.execute("CREATE TABLE bare (number INTEGER PRIMARY KEY, body BLOB)")
 
-    def commit(self, times: int) -> None:
+    def commit(self, *sizes: int) -> None:
         run = self._connection.execute
-        for body in self._rows[:times]:
+        rows = iter(self._rows)
+        for size in sizes:
             run("BEGIN IMMEDIATE")
-            run("INSERT INTO bare (body) VALUES (?)", (body,))
+            for body in islice(rows, size):
+                run("INSERT INTO bare (body) VALUES (?)", (body,))
             run("COMMIT")
 
 
@@ -88,9 +97,11 @@ class BarePostgres:
         self._connection.execute("CREATE TABLE bare (number bigserial PRIMARY KEY, body bytea)")
         self._connection.commit()
 
-    def commit(self, times: int) -> None:
-        for body in self._rows[:times]:
-            self._connection.execute("INSERT INTO bare (body) VALUES (%s)", (body,))
+    def commit(self, *sizes: int) -> None:
+        rows = iter(self._rows)
+        for size in sizes:
+            for body in islice(rows, size):
+                self._connection.execute("INSERT INTO bare (body) VALUES (%s)", (body,))
             self._connection.commit()
 
 
