@@ -6,6 +6,7 @@ from __future__ import annotations
 
 import os
 import signal
+import sys
 from contextlib import suppress
 
 import pytest
@@ -16,6 +17,11 @@ from tests.seconds import Seconds
 
 os.environ.setdefault("OMP_NUM_THREADS", "1")  # read when numpy and torch are first imported, here and in children
 
+# Hundreds of tests start a program of the library. Where no bytecode may be written, each would compile it anew, which
+# costs more than what most of them try.
+os.environ.pop("PYTHONDONTWRITEBYTECODE", None)
+sys.dont_write_bytecode = False
+
 settings.register_profile("steady", derandomize=True, deadline=None)
 settings.register_profile("fresh", deadline=None)
 settings.load_profile(os.environ.get("SFUMATO_EXAMPLES", "steady"))
@@ -23,6 +29,10 @@ settings.load_profile(os.environ.get("SFUMATO_EXAMPLES", "steady"))
 if signal.getsignal(signal.SIGINT) is signal.SIG_IGN:  # a run in the background: what it starts must hear Ctrl-C
     with suppress(ValueError):
         signal.signal(signal.SIGINT, signal.default_int_handler)
+
+
+def pytest_addoption(parser: pytest.Parser) -> None:
+    parser.addoption("--dearest", type=int, default=0, metavar="N", help="name the N dearest files and tests at the end")
 
 
 def pytest_configure(config: pytest.Config) -> None:
