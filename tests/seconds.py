@@ -89,7 +89,7 @@ class Seconds:
             terminalreporter.section("seconds by folder")
             for line in self.lines():
                 terminalreporter.write_line(line)
-        if count := terminalreporter.config.getoption("dearest"):
+        if count := terminalreporter.config.getoption("dearest", 0):
             terminalreporter.section("dearest files and tests, in seconds of the processor")
             for line in self.dearest(count):
                 terminalreporter.write_line(line)
