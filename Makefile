@@ -44,10 +44,10 @@ tools:
 	echo "not installed:$$missing; the tests that need them are skipped (as root: apt-get install$$missing)"
 
 test: $(READY) tools  ## the tests (a few minutes on two cores)
-	$(BIN)/python -m pytest -n 2
+	$(BIN)/python -m pytest -n 2 --dist worksteal
 
 test-all: $(READY) tools lint  ## all tests: slow, statistical and soak tests too
-	SFUMATO_EXAMPLES=fresh $(BIN)/python -m pytest -n 2 -m "slow or not slow"
+	SFUMATO_EXAMPLES=fresh $(BIN)/python -m pytest -n 2 --dist worksteal -m "slow or not slow"
 
 # Steered by coverage where atheris can be installed, otherwise at random. make fuzz TARGET=sql MINUTES=15
 MINUTES ?= 1

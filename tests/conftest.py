@@ -4,8 +4,11 @@ says what each folder cost, and a run of everything fails where tests are missin
 
 from __future__ import annotations
 
+import gc
 import os
 import signal
+import sys
+from collections.abc import Generator
 from contextlib import suppress
 
 import pytest
@@ -16,6 +19,11 @@ from tests.seconds import Seconds
 
 os.environ.setdefault("OMP_NUM_THREADS", "1")  # read when numpy and torch are first imported, here and in children
 
+# Hundreds of tests start a program of the library. Where no bytecode may be written, each would compile it anew, which
+# costs more than what most of them try.
+os.environ.pop("PYTHONDONTWRITEBYTECODE", None)
+sys.dont_write_bytecode = False
+
 settings.register_profile("steady", derandomize=True, deadline=None)
 settings.register_profile("fresh", deadline=None)
 settings.load_profile(os.environ.get("SFUMATO_EXAMPLES", "steady"))
@@ -25,6 +33,21 @@ if signal.getsignal(signal.SIGINT) is signal.SIG_IGN:  # a run in the background
         signal.signal(signal.SIGINT, signal.default_int_handler)
 
 
+def pytest_addoption(parser: pytest.Parser) -> None:
+    parser.addoption("--dearest", type=int, default=0, metavar="N", help="name the N dearest files and tests at the end")
+
+
 def pytest_configure(config: pytest.Config) -> None:
     config.pluginmanager.register(Count(config))
     config.pluginmanager.register(Seconds())
+
+
+@pytest.hookimpl(wrapper=True)
+def pytest_collection() -> Generator[None, object, object]:
+    """What is read in here stays until the end: nothing of it is garbage, now or whenever garbage is looked for."""
+    gc.disable()
+    try:
+        return (yield)
+    finally:
+        gc.freeze()
+        gc.enable()

@@ -120,6 +120,7 @@ def _for_types(node: ast.AST) -> bool:
     return isinstance(node, ast.If) and "TYPE_CHECKING" in ast.dump(node.test)
 
 
+@cache
 def imports(path: Path, root: Path = SOURCE) -> set[tuple[str, str]]:
     """Full dotted names of all that a file imports, and when: `now`, `lazily` in a function, or for `types` alone.
 

@@ -42,7 +42,11 @@ class Seconds:
         self.tests: defaultdict[str, set[str]] = defaultdict(set)
         self.clock: defaultdict[str, float] = defaultdict(float)
         self.processor: defaultdict[str, float] = defaultdict(float)
+        self.by_test: defaultdict[str, float] = defaultdict(float)
         self._before = processor_seconds()
+
+    def pytest_collection_finish(self) -> None:
+        self._before = processor_seconds()  # what it takes to read all tests is no folder's
 
     @pytest.hookimpl(wrapper=True)
     def pytest_runtest_makereport(self) -> Generator[None, pytest.TestReport, pytest.TestReport]:
@@ -57,6 +61,7 @@ class Seconds:
         self.tests[folder].add(report.nodeid)
         self.clock[folder] += report.duration
         self.processor[folder] += getattr(report, "processor", 0.0)
+        self.by_test[report.nodeid] += getattr(report, "processor", 0.0)
 
     def lines(self) -> list[str]:
         table = [f"{'tests/':<14}{'tests':>7}{'clock':>9}{'processor':>11}{'share':>7}"]
@@ -71,8 +76,20 @@ class Seconds:
             table.append(f"{'together':<14}{count:>7}{clock:>8.1f}s{processor:>10.1f}s")
         return table
 
+    def dearest(self, count: int) -> list[str]:
+        """The files and the tests that computed longest."""
+        by_file: defaultdict[str, float] = defaultdict(float)
+        for nodeid, seconds in self.by_test.items():
+            by_file[nodeid.partition("::")[0]] += seconds
+        dear = [sorted(seconds.items(), key=lambda item: -item[1])[:count] for seconds in (by_file, self.by_test)]
+        return [f"{seconds:>8.2f}s  {name}" for name, seconds in dear[0] + dear[1]]
+
     def pytest_terminal_summary(self, terminalreporter: pytest.TerminalReporter) -> None:
         if self.tests:
             terminalreporter.section("seconds by folder")
             for line in self.lines():
+                terminalreporter.write_line(line)
+        if count := terminalreporter.config.getoption("dearest", 0):
+            terminalreporter.section("dearest files and tests, in seconds of the processor")
+            for line in self.dearest(count):
                 terminalreporter.write_line(line)

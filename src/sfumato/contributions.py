@@ -17,8 +17,13 @@ Bound = dict[str, Any]
 """Where it stands ("of"), what carries it ("kind", "column"), and its limits by name."""
 
 
+_PLAIN = (int, float, str, bool, Fraction, type(None))  # most of what fields hold, in which there is no bound
+
+
 def within(value: Any, path: str = "") -> Iterator[Bound]:
     """The bounds in a value, each before those inside it."""
+    if type(value) in _PLAIN:
+        return
     if hasattr(value, "_contribution_bounds"):
         yield from value._contribution_bounds(path)
     elif isinstance(value, tuple | list):

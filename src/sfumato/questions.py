@@ -93,6 +93,8 @@ def of(value: Any, part: str = "all") -> Any:
     """The same for any value of a field: numbers as rounded text, so that 1, 1.0 and an exact 1 are one."""
     if value is None or isinstance(value, bool | str):
         return value
+    if type(value) is int or type(value) is Fraction:
+        return [_number(value.numerator, value.denominator, part)]
     if isinstance(value, np.generic):
         return of(value.item(), part)
     if isinstance(value, int | float | Fraction):
@@ -108,20 +110,26 @@ def of(value: Any, part: str = "all") -> Any:
 
 def number(value: Fraction, part: str = "all") -> list[str]:
     """A number as text; in a list, so that no text of a field is one."""
-    if value.denominator == 1 and part != "roughly":
-        rounded = Decimal(value.numerator)
+    return [_number(value.numerator, value.denominator, part)]
+
+
+@lru_cache(maxsize=4096)  # a workload has tens of thousands of numbers, and few different ones
+def _number(numerator: int, denominator: int, part: str) -> str:
+    if denominator == 1 and part != "roughly":
+        rounded = Decimal(numerator)
     else:
         context = _ONE_DIGIT if part == "roughly" else _FOUR_DIGITS
-        rounded = context.divide(Decimal(value.numerator), Decimal(value.denominator))
+        rounded = context.divide(Decimal(numerator), Decimal(denominator))
+        value = Fraction(numerator, denominator)
         if part == "all" and Fraction(rounded) != value:
-            return [str(value)]
+            return str(value)
     sign, digits, exponent = rounded.as_tuple()
     text = "".join(map(str, digits)).lstrip("0")
     bare = text.rstrip("0")
     if not bare:
-        return ["0"]
+        return "0"
     assert isinstance(exponent, int)
-    return [f"{'-' if sign else ''}{bare}e{exponent + len(text) - len(bare)}"]
+    return f"{'-' if sign else ''}{bare}e{exponent + len(text) - len(bare)}"
 
 
 def in_order(values: Iterable[Any]) -> list[Any]:

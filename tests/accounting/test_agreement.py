@@ -53,9 +53,21 @@ def agrees(event: Event, found: sf.accounting.interval.Interval | None, epsilon:
 
 
 @pytest.mark.parametrize("name", FAMILIES)
-@settings(derandomize=True, deadline=None, max_examples=4)
+@settings(derandomize=True, deadline=None, max_examples=2)
 @given(exponent=st.floats(-2, 0.9), log_delta=st.floats(-14, -2))
 def test_calibration_price_and_account_agree(name: str, exponent: float, log_delta: float) -> None:
+    agree(name, exponent, log_delta)
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("name", FAMILIES)
+@settings(max_examples=12)
+@given(exponent=st.floats(-2, 0.9), log_delta=st.floats(-14, -2))
+def test_they_agree_at_many_budgets(name: str, exponent: float, log_delta: float) -> None:
+    agree(name, exponent, log_delta)
+
+
+def agree(name: str, exponent: float, log_delta: float) -> None:
     epsilon, delta = Fraction(repr(10**exponent)), Fraction(f"{10**log_delta:.3g}")  # of as many digits as a float has
     found = sf.calibrate(FAMILIES[name], epsilon=epsilon, delta=delta)
     agrees(found.event, found.epsilon, epsilon, delta)

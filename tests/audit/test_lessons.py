@@ -43,7 +43,7 @@ def test_as_attacks(name: str) -> None:
 @pytest.mark.parametrize("name", NAMES)
 def test_a_lesson_tells_its_story_with_its_figures(name: str) -> None:
     lesson = LESSONS[name]()
-    text = lesson.tell(20)
+    text = lesson.tell(4)
     for part in (lesson.title, lesson.source, lesson.story, lesson.moral, "73.1 %"):
         assert part in text
 

@@ -31,9 +31,10 @@ def test_two_points_compose_as_binomials() -> None:
     assert prices.two_points(1.0, 0.01).delta(1.0) == pytest.approx(0.01, abs=1e-9)
 
 
-def test_no_price_is_below_cost() -> None:
+def test_no_price_is_below_cost_and_no_account_takes_more_than_its_budget() -> None:
     verdict = prices.attack()
     assert not verdict.broken and verdict.figures["prices"] > 300, verdict
+    assert (verdict.figures["accounts"], verdict.figures["overfull"]) == (42, 0), verdict
 
 
 def test_textbook_formulas_are_below_cost() -> None:

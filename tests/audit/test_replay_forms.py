@@ -44,7 +44,11 @@ def dashboard(curator: Any) -> Any:
     return curator.release(query.sql(text, VISITS, unit=Unit(), epsilon=1, delta=1e-6)).to_csv()
 
 
-@pytest.mark.parametrize("form", HELD)
+def test_quick_forms_are_held_forms() -> None:
+    assert {getattr(form, "values", (form,))[0] for form in QUICK} == set(HELD)
+
+
+@pytest.mark.parametrize("form", QUICK)
 def test_honest_pipelines_pass_in_every_form(form: str) -> None:
     for pipeline in (summary, dashboard):
         told = audit.replay(pipeline, schema=VISITS, unit=Unit(), form=form, most=5)
