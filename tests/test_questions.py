@@ -17,6 +17,7 @@ from sfumato.mechanisms import Exponential, Gaussian, Laplace, Quantile, Thresho
 from sfumato.plan import Plan
 from sfumato.query import Limits, sql
 from sfumato.report.accounts import old_entries
+from sfumato.report.accounts.plans import bound_words
 from tests.rules.test_kind_rules import EXAMPLES, QUERIES
 
 ROW, USER = Unit(), Unit("user:id")
@@ -57,8 +58,18 @@ def test_a_question_is_the_one_that_was_read_from_stored_plans(plan: Plan[Any, A
 def test_bounds_are_those_that_were_read_from_stored_plans(plan: Plan[Any, Any]) -> None:
     """But for filters, which name rows and clamp nothing, and for radii, which were not listed."""
     before = [dict(bound) for bound in old_entries.contribution_bounds(text(plan)) if bound["kind"] != "between/1"]
-    now = [{name: limit for name, limit in bound.items() if name != "radius"} for bound in plan.contribution_bounds()]
+    more = ("radius", contributions.WORDS)
+    now = [{name: limit for name, limit in bound.items() if name not in more} for bound in plan.contribution_bounds()]
     assert now == before
+
+
+@pytest.mark.parametrize("plan", EVERY, ids=NAMES)
+def test_the_words_are_those_that_were_made_of_stored_plans(plan: Plan[Any, Any]) -> None:
+    """Of bounds, which say theirs where limits do not speak by their names, and of what is done with noisy numbers."""
+    for bound in plan.contribution_bounds():
+        wordless = {name: limit for name, limit in bound.items() if name != contributions.WORDS}
+        assert bound_words(bound, plan.unit.noun) == bound_words(wordless, plan.unit.noun)
+    assert plan.afterwards() == old_entries.post_processing(text(plan))
 
 
 @record.record("plan-test-of-marks/1")
@@ -164,7 +175,8 @@ def test_dates_are_told_as_dates_and_public_tables_bound_nobody() -> None:
     }
     found = list(contributions.within(schema.Schema(tables), "schema"))
     day = {"lower": "2020-01-01", "upper": "2020-12-31"}
-    assert found == [{"of": "schema.tables.visits.columns.day", "kind": "column/1", **day}]
+    words = "day, where it is added up or ranked, is clamped to 2020-01-01 ... 2020-12-31"
+    assert found == [{"of": "schema.tables.visits.columns.day", "kind": "column/1", **day, "words": words}]
 
 
 def query(**how: Any) -> Plan[Any, Any]:
@@ -175,11 +187,18 @@ def query(**how: Any) -> Plan[Any, Any]:
 
 def test_a_query_says_its_limits_or_that_an_adviser_measures_them() -> None:
     bound = {"of": "schema.tables.visits.columns.days", "kind": "column/1", "lower": "0", "upper": "9"}
+    clamped = "days, where it is added up or ranked, is clamped to 0 ... "
+    measured = "up to where one id counts in full was measured, for a part of the price: see the notes on the answer"
     advised, *rest = query(delta=1e-6).contribution_bounds()
-    assert (advised, rest) == ({"of": "limits", "kind": "sql-advised"}, [bound])
+    assert advised == {"of": "limits", "kind": "sql-advised", "words": measured}
+    assert rest == [bound | {"words": f"{clamped}9"}]
     limits, own = query(limits=Limits(rows=2), bounds={"days": (0, 5)}).contribution_bounds()
     assert limits["kind"] == "sql-limits/1" and limits["rows"] == "2" and limits["lengths"] == "add up"
-    assert own == {"of": "bounds.days", "kind": "sql-bounds", "column": "days", "lower": "0", "upper": "5"}
+    assert limits["words"].startswith(
+        "one id counts in full up to 2 row(s) over all groups; where ids are counted, in "
+    )
+    fixed = {"of": "bounds.days", "kind": "sql-bounds", "column": "days", "lower": "0", "upper": "5"}
+    assert own == fixed | {"words": f"{clamped}5"}
 
 
 def test_a_query_at_other_limits_and_hints_asks_the_same() -> None:

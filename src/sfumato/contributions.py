@@ -14,7 +14,14 @@ from typing import Any
 from . import questions
 
 Bound = dict[str, Any]
-"""Where it stands ("of"), what carries it ("kind", "column"), and its limits by name."""
+"""Where it stands ("of"), what carries it ("kind", "column"), its limits by name, and, where these do not speak for
+themselves, a sentence about them ("words")."""
+WORDS = "words"
+
+
+def clamped(name: str, lower: Any, upper: Any) -> Bound:
+    """The sentence about a column that many questions may use, or none."""
+    return {WORDS: f"{name}, where it is added up or ranked, is clamped to {lower} ... {upper}"}
 
 
 _PLAIN = (int, float, str, bool, Fraction, type(None))  # most of what fields hold, in which there is no bound

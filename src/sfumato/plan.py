@@ -360,6 +360,11 @@ class Plan(ABC, Generic[D, R]):
     def _contribution_bounds(self, path: str) -> Iterator[contributions.Bound]:
         return contributions.of_fields(self, path)
 
+    def afterwards(self) -> tuple[str, ...]:
+        """What it does with numbers that are noisy already (post-processing, free), in words for a report: its own
+        steps before those of its parts. Laying numbers out by name is not worth a word."""
+        return tuple(dict.fromkeys(step for child in self.children for step in child.afterwards()))
+
     @property
     def hash(self) -> str:
         """SHA-256 of the plan's canonical JSON."""

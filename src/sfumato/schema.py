@@ -67,7 +67,9 @@ class Column:
     def _contribution_bounds(self, path: str) -> Iterator[contributions.Bound]:
         limits, dated = contributions.limits(self), self.type in ("date", "moment")  # in days or microseconds
         shown = {name: times.shown(int(limit), self.type) if dated else limit for name, limit in limits.items()}
-        return contributions.own(self, path, shown)
+        name = path.rpartition(".")[2]
+        words = contributions.clamped(name, shown.get("lower"), shown.get("upper")) if shown else {}
+        return contributions.own(self, path, shown | words)
 
     def __post_init__(self) -> None:
         checks.one_of(self.type, "type", TYPES)

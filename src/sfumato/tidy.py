@@ -107,6 +107,9 @@ class Tidy(Plan[Rows, NDArray[np.float64]]):
         shown = [int(value) for value in tidy.tolist()] if self.whole else tidy.tolist()
         return dict(zip(table, shown, strict=True))
 
+    def afterwards(self) -> tuple[str, ...]:
+        return "histograms made non-negative, whole and consistent", *super().afterwards()
+
     def _end(self, noisy: float) -> float | None:
         if self.total is None:
             return None

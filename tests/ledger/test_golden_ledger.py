@@ -1,6 +1,7 @@
 """Ledgers that earlier versions wrote: today's opens them, and nothing that was spent comes free (L14).
 
-They lie beside attack L14, in schema-N, one for each version of the schema; golden/make.py wrote them.
+They lie beside attack L14, one for each version of the schema and for each time that entries came to say more;
+golden/make.py wrote them.
 """
 
 from __future__ import annotations
@@ -8,6 +9,7 @@ from __future__ import annotations
 import json
 import shutil
 import sqlite3
+from collections import Counter
 from collections.abc import Iterator
 from contextlib import closing, contextmanager
 from fractions import Fraction
@@ -16,6 +18,7 @@ from typing import Any
 
 import pytest
 
+from sfumato import Curator, questions, record
 from sfumato.errors import LedgerError
 from sfumato.ledger.ledger import Ledger
 from sfumato.ledger.proof.anchor import FileAnchor
@@ -27,12 +30,17 @@ from sfumato.ledger.stores.base import Store
 from sfumato.ledger.stores.postgres import PostgresStore
 from sfumato.ledger.stores.schema import migrations
 from sfumato.ledger.stores.sqlite import SQLiteStore
+from sfumato.report import account_report
+from sfumato.report.accounts.releases import releases
 from sfumato_referee.attacks.ledger.migrating import FILES, GOLDEN, lost, told
 from tests.helpers import laplace
-from tests.ledger.golden.make import life
+from tests.ledger.golden import clinic
+from tests.ledger.golden.make import TODAY, life, stated
 from tests.ledger.stores import login, new_database, run, server
+from tests.report.reading import document
 
 VERSIONS = sorted(path.name for path in GOLDEN.glob("schema-*"))
+STATED = ("schema-2-stated",)  # whose entries hold what plans say of themselves
 MORE = Fraction(1, 1000)  # so little that no member of an account is closed by it
 NEWER = "written by a newer version of sfumato"
 TABLE = "CREATE TABLE {}remarks (entry bigint PRIMARY KEY, remark text NOT NULL);"
@@ -44,7 +52,7 @@ class Golden:
     """A copy of one of them."""
 
     def __init__(self, version: str, folder: Path) -> None:
-        self._from, self._folder = GOLDEN / version, folder
+        self.name, self._from, self._folder = version, GOLDEN / version, folder
         (folder / "outside").mkdir()
         self.path = folder / "ledger"
         shutil.copyfile(self._from / "ledger", self.path)
@@ -80,7 +88,8 @@ def no_less(now: dict[str, Any], before: dict[str, Any]) -> None:
 
 
 def test_there_is_one_of_each_version() -> None:
-    assert [f"schema-{number + 1}" for number in range(len(migrations("sqlite")))] == VERSIONS
+    schemas = [f"schema-{number + 1}" for number in range(len(migrations("sqlite")))]
+    assert sorted({*schemas, *STATED}) == VERSIONS and TODAY in STATED
     for version in VERSIONS:
         assert sorted(path.name for path in (GOLDEN / version).iterdir()) == sorted(FILES)
 
@@ -122,6 +131,65 @@ def test_what_was_answered_before_is_answered_again(golden: Golden) -> None:
         assert paid is not None and paid[1] == b"[1,2,3]"
         found = Ledger(store, principal="ana").answer(("ana's",), plan.hash, "visits@1")
         assert found == paid
+
+
+def test_what_is_read_of_its_releases_stays(golden: Golden) -> None:
+    """Their questions, bounds and words: stored in entries, or read from the plans of those that have none."""
+    with golden.store() as store:
+        readings, entries = stated(store), [record.parse(body, dict) for _, body in store.entries()]
+        plans = [entry for entry in entries if "plan" in entry]
+        assert len(readings) == len(plans) > 0
+        texts = {"question", "limits", "afterwards"}
+        assert {len(texts & set(entry)) for entry in plans} == {3 if golden.name in STATED else 0}
+        counts = Counter(question for _, question, _, _ in readings)
+        assert counts[questions.digest(laplace(1).asks())] > 5  # one question, at many prices
+        assert golden.told.get("stated", readings) == readings
+        with Ledger(store) as ledger:
+            for account in golden.told["spent"]:
+                assert document(account_report(ledger, account))["releases"] is not None
+            assert ledger.export(golden.path.with_name("releases.ndjson"), price=False).rows == len(plans)
+
+
+@pytest.fixture(params=STATED)
+def stated_golden(request: pytest.FixtureRequest, tmp_path: Path) -> Golden:
+    return Golden(request.param, tmp_path)
+
+
+def test_a_query_of_before_is_answered_again_for_free(stated_golden: Golden, tmp_path: Path) -> None:
+    key = Key.make(tmp_path / "key")
+    with stated_golden.store() as place:
+        store = AnchoredStore(place, stated_golden.anchor, key, principal="ana", trusted=(stated_golden.public,))
+        curator, before = Curator(clinic.clinic(), Ledger(store, principal="ana")), told(place)
+        answers = [curator.release(plan) for plan in clinic.asked()]
+        assert told(place) == before
+        paid = {row.id: row for row in releases(store, data="clinic", price=False)}
+        for answer in answers:
+            assert answer.receipt is not None and answer.value
+            assert paid.pop(answer.receipt.id).plan_hash == answer.plan.hash
+        assert not paid
+        curator.release(clinic.tidy(Fraction(1, 5)), note="one more")  # another price is another release
+        assert told(place)["spent"]["clinic"] != before["spent"]["clinic"]
+
+
+def test_a_question_of_before_is_known_again_and_told_in_its_own_words(stated_golden: Golden) -> None:
+    with stated_golden.store() as store:
+        rows = sorted((row for row in releases(store) if row.data == "clinic@1"), key=lambda row: row.number)
+        for row, plan in zip(rows, clinic.asked(), strict=True):
+            assert row.question == questions.digest(plan.asks())
+            assert (row.bounds, row.afterwards) == (plan.contribution_bounds(), plan.afterwards())
+        first, tidied, again = rows
+        assert first.question == again.question == questions.digest(clinic.query(2).asks()) != tidied.question
+        report = document(account_report(Ledger(store), "clinic"))
+        checklist = {line["field"]: line["account"] for line in report["checklist"]["fields"]}
+        for step in (
+            "ORDER BY and LIMIT",
+            "below 0 raised to 0 (2)",
+            "limits are estimated to take",
+            "made non-negative",
+        ):
+            assert step in checklist["post-processing"]
+        assert "cost, where it is added up or ranked, is clamped to 0 ... 100" in checklist["contribution bounds"]
+        assert "one patient counts in full up to 4 row(s) over all groups" in checklist["contribution bounds"]
 
 
 def _upgraded(monkeypatch: pytest.MonkeyPatch, kind: str, step: str) -> int:

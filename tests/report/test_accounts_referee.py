@@ -23,7 +23,7 @@ from sfumato.ledger.policy.policy import AccountRule, Band
 from sfumato.ledger.proof.chain import Link
 from sfumato.ledger.proof.replay import replay
 from sfumato.ledger.proof.state import State
-from sfumato.ledger.stores.memory import MemoryStore, _Pages
+from sfumato.ledger.stores.memory import MemoryStore, Pages
 from sfumato.plan import Gauge, Plan, Receipt
 from sfumato.report.accounts import About, checklist, declared, export, forecast, history, registry, releases, statement
 from sfumato.report.accounts.export import from_cell
@@ -59,8 +59,8 @@ class Once(MemoryStore):
 
 def _copied(store: MemoryStore) -> MemoryStore:
     other = MemoryStore()
-    kept = {each.name: getattr(store._kept, each.name).copy() for each in fields(_Pages)}
-    other._kept = _Pages(**kept | {"plans": {}})
+    kept = {each.name: getattr(store._kept, each.name).copy() for each in fields(Pages)}
+    other._kept = Pages(**kept | {"plans": {}})
     return other
 
 

@@ -3,7 +3,9 @@ checklist."""
 
 from __future__ import annotations
 
+import json
 import math
+from dataclasses import replace
 from typing import Any, ClassVar
 
 import pytest
@@ -13,6 +15,7 @@ from sfumato import Budget, Curator, MemoryLedger, Unit
 from sfumato.ledger import About
 from sfumato.ledger.ledger import Ledger
 from sfumato.ledger.stores.memory import MemoryStore
+from sfumato.plan import Plan
 from sfumato.query.released.answer import Answer
 from sfumato.record import canonical
 from sfumato.report import account_report, biases, listing, release_report
@@ -218,13 +221,21 @@ def test_before_the_first_release_the_unit_tells_the_neighbours() -> None:
     assert told["neighbours"] == "replace" and told["post-processing"] == "not stated"
 
 
-def test_what_plans_do_with_noisy_numbers_is_read_from_their_fields() -> None:
+def said_and_read(plan: Plan[Any, Any], *steps: str) -> None:
+    """A plan says it, and from a plan of before it is read."""
+    assert plan.afterwards() == steps == post_processing(stored(plan), None)
+    assert post_processing(stored(plan), json.dumps(["another step"])) == ("another step",)
+
+
+def test_what_plans_do_with_noisy_numbers_is_said_by_them() -> None:
     plan = sf.sql(QUESTION, visits(), epsilon=1, limits={"rows": 8}, floor=True)
-    assert post_processing(stored(plan)) == (
-        "SELECT list, HAVING, ORDER BY and LIMIT of queries", "numbers below 0 raised to 0"
-    )  # fmt: skip
+    query = "SELECT list, HAVING, ORDER BY and LIMIT of queries"
+    said_and_read(plan, query, "numbers below 0 raised to 0")
+    said_and_read(replace(plan, floor=False, unclip=True), query, "sums raised by what limits are estimated to take")
     wards = sf.mechanisms.Laplace(query=sf.bounds.histogram("ward", ["a", "b"], BY_PATIENT, per_unit=1), epsilon=1)
-    assert post_processing(stored(wards)) == ()
-    assert post_processing(stored(sf.Tidy(plan=wards))) == ("histograms made non-negative, whole and consistent",)
+    said_and_read(wards)
+    tidy = sf.Tidy(plan=wards)
+    said_and_read(tidy, "histograms made non-negative, whole and consistent")
+    said_and_read(sf.sequence(one=tidy, two=replace(tidy, whole=True)), *tidy.afterwards())
     sampled = sf.events.Repeat(sf.events.Poisson(sf.events.Gaussian(multiplier=2), 0.01), 5)
     assert noises(sampled) == ("gaussian",) and noises(plan.event) == ("laplace",)

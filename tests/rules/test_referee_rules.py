@@ -79,7 +79,7 @@ def test_the_referee_takes_private_names_from_the_surface() -> None:
     "text",
     [
         "ledger._store.entries()",
-        "from sfumato.ledger.stores.memory import _Draft",
+        "from sfumato.ledger.stores.base import _check_totals",
         "swap(pairs, '_pair', made)",
         "class Wrong(Ledger):\n    def _charges(self): ...",
         "class Wrong(Ledger):\n    def spend(self):\n        return self._store",

@@ -151,9 +151,9 @@ def take_as_entered(store: AnchoredStore) -> None:
 
 def trial(store: MemoryStore) -> Book:
     """A transaction on a store in memory that keeps nothing of what is written into it."""
-    from ..ledger.stores.memory import _Draft
+    from ..ledger.stores.memory import DraftBook
 
-    return _Draft(store._kept)
+    return DraftBook(store._kept)
 
 
 def keep(store: MemoryStore, written: Any) -> None:

@@ -17,7 +17,7 @@ from .proof.anchor import Anchor, FileAnchor, read
 from .proof.checkpoints import own_key
 from .proof.verify import verify
 from .stores.base import Store
-from .stores.sqlite import SQLiteStore
+from .stores.places import is_address, open_store
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
@@ -52,11 +52,7 @@ def _parser() -> argparse.ArgumentParser:
 
 
 def _opened(ledger: str) -> Store:
-    if ledger.startswith(("postgresql://", "postgres://")):
-        from .stores.postgres import PostgresStore
-
-        return PostgresStore(ledger)
-    return SQLiteStore(ledger, read_only=True)
+    return open_store(ledger, read_only=not is_address(ledger))
 
 
 def _verify(store: Store, anchor: Anchor | None, keys: list[str]) -> int:

@@ -182,6 +182,7 @@ def text_of(plan: Plan[Any, Any]) -> str:
 
 
 def stated(plan: Plan[Any, Any]) -> dict[str, str]:
-    """What an entry says of a plan, as JSON: all of it, what it asks, and what bounds one unit."""
-    question, limits = plan.asks(), plan.contribution_bounds()
-    return {"plan": text_of(plan), "question": questions.written(question), "limits": questions.written(limits)}
+    """What an entry says of a plan, as JSON: all of it, what it asks, what bounds one unit, and what is done with noisy
+    numbers."""
+    stated = {"question": plan.asks(), "limits": plan.contribution_bounds(), "afterwards": plan.afterwards()}
+    return {"plan": text_of(plan)} | {name: questions.written(words) for name, words in stated.items()}

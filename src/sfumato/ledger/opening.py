@@ -1,4 +1,4 @@
-"""Open a ledger by its address: a file, or a PostgreSQL database; with an anchor outside it, or without."""
+"""Open a ledger by its address, such as a file or a PostgreSQL database; with an anchor outside it, or without."""
 
 from __future__ import annotations
 
@@ -13,9 +13,7 @@ from .proof.head import HeadFile
 from .proof.headed import HeadedStore
 from .proof.keys import Key
 from .stores.base import Store
-from .stores.sqlite import SQLiteStore
-
-SERVERS = ("postgresql://", "postgres://")
+from .stores.places import is_address, open_store
 
 
 def _anchor(given: str | Path | Anchor | None) -> Anchor | None:
@@ -29,7 +27,7 @@ def _anchor(given: str | Path | Anchor | None) -> Anchor | None:
 def with_head(store: Store, place: str | Path, anchor: Anchor | None, principal: str | None = None) -> Store:
     """The store, held to the head outside it: with the anchor, or beside the file. A server keeps none of its own."""
     outside: HeadFile | None = getattr(anchor, "head", None)
-    beside = () if str(place).startswith(SERVERS) else (HeadFile(f"{Path(place).resolve()}-head"),)
+    beside = () if is_address(place) else (HeadFile(f"{Path(place).resolve()}-head"),)
     if outside is not None:
         return HeadedStore(store, outside, also=beside, principal=principal or "")
     return HeadedStore(store, *beside, principal=principal or "") if beside else store
@@ -55,7 +53,7 @@ def open_ledger(
     ...         print(ledger.left("visits"))
     0 of 1 epsilon spent
 
-    place      the path of its file, or "postgresql://role@host/database"
+    place      the path of its file, or "postgresql://role@host/database", or the address of another store
     create     make a new one where there is none
     principal  who writes; in a file that is a claim, on a server it is the role that is logged in
     anchor     where signed checkpoints go, outside the ledger: a path on another disk. Needs a key
@@ -73,16 +71,8 @@ def open_ledger(
         checks.label(principal, "principal")
     at = _anchor(anchor)
     with_key = key if isinstance(key, Key) or key is None else Key.load(key)
-    store: Store
     checks.waiting(wait, "wait")
-    if str(place).startswith(SERVERS):
-        from .stores.postgres import PostgresStore
-
-        if read_only:
-            raise ArgumentError("read_only is for files: on a server, log in with a role that has sfumato_reader.")
-        store = PostgresStore(str(place), create=create, wait=wait)
-    else:
-        store = SQLiteStore(place, create=create, wait=wait, read_only=read_only)
+    store = open_store(place, create=create, wait=wait, read_only=read_only)
     try:
         store = with_head(store, place, at, principal)
         if at is not None and with_key is not None:

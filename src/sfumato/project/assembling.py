@@ -6,7 +6,7 @@ from pathlib import Path
 
 from .. import checks
 from ..errors import ArgumentError, PlanError
-from ..ledger.opening import SERVERS
+from ..ledger.stores.places import is_address
 from ..private import Private
 from .budgets import parts_of, total_of
 from .building import about_of, engine_of, limits_of, privacy_of, schema_of, sources_of, unit_of
@@ -62,7 +62,7 @@ def assembled(file: Path) -> Project:
 
 def _place(form: ProjectForm, folder: Path, text: Text, faults: Faults) -> LedgerPlace:
     given = form.ledger
-    served = given.place.startswith(SERVERS)
+    served = is_address(given.place)
     anchor, key = (None if each is None else folder / each for each in (given.anchor, given.key))
     if (anchor is None) != (key is None):
         faults.add(("ledger",), "anchor and key belong together", "give both, or neither")

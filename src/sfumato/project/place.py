@@ -8,8 +8,8 @@ from typing import TYPE_CHECKING
 from urllib.parse import urlsplit
 
 from ..ledger import open_ledger
-from ..ledger.opening import SERVERS
 from ..ledger.proof.keys import Key
+from ..ledger.stores.places import is_address
 from .problems import ProjectError
 
 if TYPE_CHECKING:
@@ -41,7 +41,7 @@ class LedgerPlace:
     @property
     def served(self) -> bool:
         """Is it in a database?"""
-        return self.place.startswith(SERVERS)
+        return is_address(self.place)
 
     def open(self, *, create: bool, read_only: bool, principal: str | None) -> Ledger:
         """See Project.ledger. Whoever only reads needs no key."""

@@ -54,6 +54,15 @@ class Limits:
         limits = {name: limit for name, limit in own.items() if limit is not None}
         return contributions.own(self, path, limits)
 
+    def words(self, unit: str, square: bool) -> str:
+        """Where a unit begins to count for less: where the vector of its row counts, one for each group, is longer than
+        `rows`. square: is its length that of squares?"""
+        long = f"in one group, or a vector of row counts {self.rows} long over several" if square else "over all groups"
+        most = "as many groups, if there are so many" if self.keys is None else f"up to {self.keys} group(s)"
+        reaches = (f"; in {name} up to {reach}" for name, reach in self.reach.items())
+        counted = f"one {unit} counts in full up to {self.rows} row(s) {long}; where {unit}s are counted, in {most}"
+        return f"{counted}{''.join(reaches)}; one that holds more is weighted down as a whole"
+
     def __post_init__(self) -> None:
         object.__setattr__(self, "rows", checks.positive(self.rows, "rows"))
         object.__setattr__(self, "most_keys", checks.whole(self.most_keys, "most_keys", most=_MOST))

@@ -42,6 +42,7 @@ if TYPE_CHECKING:
 
 ADVISED, BOUNDS = "sql-advised", "sql-bounds"
 """What bounds a unit where no record does: limits that an adviser measures, and the query's own bounds of columns."""
+MEASURED = "up to where one {} counts in full was measured, for a part of the price: see the notes on the answer"
 
 
 @record("plan-sql/1")
@@ -143,16 +144,25 @@ class Sql(Plan[Connection, dict[str, Any]]):
         square = self.rho is not None or self.delta != 0
         at = contributions.joined(path, "limits")
         if self.limits is not None:
+            words = {contributions.WORDS: self.limits.words(self.protects.noun, square)}
             for limit in contributions.within(self.limits, at):
-                yield limit | {"lengths": "square" if square else "add up"}
+                yield limit | {"lengths": "square" if square else "add up"} | words
         elif self.protects.of != "row":
-            yield {"of": at, "kind": ADVISED}
+            yield {"of": at, "kind": ADVISED, contributions.WORDS: MEASURED.format(self.protects.noun)}
         for name, (low, high) in self.bounds.items():
             clamp = {"lower": contributions.scalar(low), "upper": contributions.scalar(high)}
-            yield {"of": contributions.joined(path, f"bounds.{name}"), "kind": BOUNDS, "column": name, **clamp}
+            words = contributions.clamped(name, *clamp.values())
+            yield {"of": contributions.joined(path, f"bounds.{name}"), "kind": BOUNDS, "column": name, **clamp, **words}
         for bound in contributions.within(self.schema, contributions.joined(path, "schema")):
             if bound["of"].rpartition(".")[2].lower() not in self.bounds:
                 yield bound
+
+    def afterwards(self) -> tuple[str, ...]:
+        more = {
+            "numbers below 0 raised to 0": self.floor,
+            "sums raised by what limits are estimated to take": self.unclip,
+        }
+        return "SELECT list, HAVING, ORDER BY and LIMIT of queries", *(words for words, done in more.items() if done)
 
     @cached_property
     def front(self) -> Front:

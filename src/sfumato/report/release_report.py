@@ -11,7 +11,7 @@ from ..ledger.ledger import Ledger
 from ..release import Release
 from . import disclosure, gauges, guarantee, proof, questions, stored, words
 from .accounts import About, Released, Statement
-from .accounts.plans import bound_words, noises, post_processing
+from .accounts.plans import bound_words, noises
 from .redaction import Redaction
 from .reports import Report
 from .unprotected import gaps
@@ -182,7 +182,7 @@ def _own(
         "contribution bounds": "; ".join(dict.fromkeys(filter(None, bounds))),
         "composition": f"charged to {', '.join(row.accounts)}; {row.adaptivity}",
         "releases": f"entry {row.number}: {short}",
-        "post-processing": "; ".join(post_processing(row.plan) if row.plan else ()),
+        "post-processing": "; ".join(row.afterwards),
         "algorithm": "; ".join(filter(None, (row.mechanism, f"noise: {noise}" if noise else ""))),
         "library": row.library or "",
         "utility": "95 % error bars stand beside every number" if bars else "",

@@ -1,10 +1,15 @@
-"""Write a ledger of today's schema, with every kind of entry, for later versions to open. Run by hand:
+"""Write a ledger of today, with every kind of entry, for later versions to open. Run by hand:
 
     PYTHONPATH=src:referee/src python -m tests.ledger.golden.make
 
-It goes to schema-N beside attack L14, N the number of migrations: the ledger, its anchor, the anchor's public key, and
-what it amounts to (told.json). Once a version of sfumato is released, its folder stays as it is for ever: make a new
-one only where N is new. Receipts, times and the key are new each time; what was spent is not.
+It goes to TODAY beside attack L14: the ledger, its anchor, the anchor's public key, what it amounts to and what is read
+of its releases (told.json). A folder that is there stays as it is for ever. A new one has a name of its own: schema-N
+where there is a migration more, and schema-N-word where entries say more, and the tables are what they were.
+
+    schema-1, schema-2  as the first two versions of the tables have them
+    schema-2-stated     entries hold what a plan asks, what bounds one unit, and what is done with noisy numbers
+
+Receipts, times and the key are new each time; what was spent is not.
 """
 
 from __future__ import annotations
@@ -31,10 +36,16 @@ from sfumato.ledger.proof.anchored import AnchoredStore
 from sfumato.ledger.proof.keys import Key
 from sfumato.ledger.proof.replay import RULES
 from sfumato.ledger.proof.verify import verify
+from sfumato.ledger.stores.base import Store
 from sfumato.ledger.stores.schema import migrations
 from sfumato.ledger.stores.sqlite import SQLiteStore
 from sfumato.plan import Plan, Receipt
+from sfumato.report.accounts.releases import plain
+from sfumato.report.accounts.releases import releases as read
 from sfumato_referee.attacks.ledger.migrating import GOLDEN, told
+from tests.ledger.golden import clinic
+
+TODAY = f"schema-{len(migrations('sqlite'))}-stated"
 
 ROW = Unit()
 COUNT = bounds.count(ROW)
@@ -71,6 +82,7 @@ def life(desk: Desks) -> None:
     """Every kind of entry that a ledger writes itself; `desk("ana")` is the one at which Ana writes."""
     accounts(desk("adam"), desk("dora"))
     releases(desk("ana"), desk("paula"))
+    clinic.release(desk("ana"))
     limits(desk("adam"))
     governed(desk)
 
@@ -83,6 +95,7 @@ def accounts(adam: Ledger, dora: Ledger) -> None:
     adam.open_account("ana's", Budget(epsilon=Fraction(3, 2)), parent="north", level="person")
     adam.open_account("sensors", Budget(rho=Fraction(1, 2)), level="data set", unit=ROW, reason="other people")
     adam.open_account("days", Budget(epsilon=2), level="data set", unit=ROW, reason="other people")
+    adam.open_account("clinic", Budget(epsilon=3), level="data set", unit=clinic.PATIENT, reason="other people")
     adam.open_account("old", Budget(epsilon=1), parent="visits", level="project")
     dora.open_block("days", "2026-01", Budget(epsilon=1), reason="a month")
     dora.open_block("days", "2026-02", Budget(epsilon=1), reason="a month")
@@ -180,7 +193,15 @@ def _store(folder: Path, key: Key, *, create: bool = False) -> AnchoredStore:
     return AnchoredStore(place, FileAnchor(folder / "outside" / "anchor"), key, principal="paula", every=20)
 
 
+def stated(store: Store) -> list[Any]:
+    """What is read of each release: its question, what bounds one unit, and what is done with noisy numbers."""
+    rows = sorted(read(store, price=False), key=lambda row: row.number)
+    return [plain([row.number, row.question, row.bounds, row.afterwards]) for row in rows]
+
+
 def make(target: Path) -> str:
+    if target.exists():
+        raise SystemExit(f"{target.name} is there, and stays as it is: give TODAY a new name")
     with tempfile.TemporaryDirectory() as name:
         folder = Path(name)
         (folder / "outside").mkdir()
@@ -194,17 +215,18 @@ def make(target: Path) -> str:
         restored(folder, key)
         place = SQLiteStore(folder / "ledger", read_only=True)
         report = verify(place, FileAnchor(folder / "outside" / "anchor"), trusted=[key.public])
-        said = told(place)
+        amounts = told(place)
+        readings = stated(place)
         place.close()
         assert report.ok, report
-        assert set(said["kinds"]) == set(RULES), set(RULES) ^ set(said["kinds"])
-        target.mkdir(exist_ok=True)
+        assert set(amounts["kinds"]) == set(RULES), set(RULES) ^ set(amounts["kinds"])
+        target.mkdir()
         shutil.copyfile(folder / "ledger", target / "ledger")
         shutil.copyfile(folder / "outside" / "anchor", target / "anchor")
         (target / "public").write_text(f"{key.public}\n", encoding="utf-8")
-        (target / "told.json").write_text(json.dumps(said, indent=2) + "\n", encoding="utf-8")
+        (target / "told.json").write_text(json.dumps(amounts | {"stated": readings}, indent=2) + "\n", encoding="utf-8")
     return str(report)
 
 
 if __name__ == "__main__":
-    print(make(GOLDEN / f"schema-{len(migrations('sqlite'))}"))
+    print(make(GOLDEN / TODAY))

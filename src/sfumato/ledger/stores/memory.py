@@ -22,7 +22,7 @@ class MemoryStore:
 
     def __init__(self) -> None:
         self._lock = threading.RLock()
-        self._kept = _Pages()
+        self._kept = Pages()
         self._home = Home()
 
     def _check(self) -> None:
@@ -33,13 +33,13 @@ class MemoryStore:
     def reading(self) -> Iterator[Book]:
         self._check()
         with self._lock:
-            yield _Draft(self._kept)
+            yield DraftBook(self._kept)
 
     @contextmanager
     def writing(self) -> Iterator[Book]:
         self._check()
         with self._lock:
-            draft = _Draft(self._kept)
+            draft = DraftBook(self._kept)
             yield draft
             self._check()
             self._kept.take(draft.new)
@@ -55,7 +55,9 @@ class MemoryStore:
 
 
 @dataclass
-class _Pages:
+class Pages:
+    """All that a ledger holds, in dictionaries. A store that keeps it elsewhere can hold it so while it runs."""
+
     chain: list[tuple[Link, bytes]] = field(default_factory=list)
     accounts: dict[str, Account] = field(default_factory=dict)
     receipts: dict[str, Filed] = field(default_factory=dict)
@@ -63,7 +65,7 @@ class _Pages:
     plans: dict[tuple[str, str], list[str]] = field(default_factory=dict)
     facts: dict[tuple[str, str], Any] = field(default_factory=dict)
 
-    def take(self, new: _Pages) -> None:
+    def take(self, new: Pages) -> None:
         self.chain += new.chain
         self.accounts |= new.accounts
         self.receipts |= new.receipts
@@ -73,13 +75,13 @@ class _Pages:
             self.plans.setdefault(plan, []).extend(receipts)
 
 
-class _Draft:
-    """What is kept, with what is new on top."""
+class DraftBook:
+    """An open transaction: what is kept, with what is new on top."""
 
     lazy = False
 
-    def __init__(self, kept: _Pages) -> None:
-        self._kept, self.new = kept, _Pages()
+    def __init__(self, kept: Pages) -> None:
+        self._kept, self.new = kept, Pages()
 
     @property
     def head(self) -> Link:

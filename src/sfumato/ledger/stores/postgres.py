@@ -13,7 +13,7 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from typing import TYPE_CHECKING, Any, LiteralString
 
-from ...errors import LedgerError, install_line
+from ...errors import ArgumentError, LedgerError, install_line
 from ...process import Home
 from ..proof.chain import Link
 from .base import Book
@@ -202,3 +202,9 @@ def _version(connection: psycopg.Connection[Any]) -> int:
         return 0
     row = connection.execute("SELECT max(number) FROM sfumato.migrations").fetchone()
     return 0 if row is None or row[0] is None else int(row[0])
+
+
+def open_store(place: str, *, create: bool, wait: float, read_only: bool) -> PostgresStore:
+    if read_only:
+        raise ArgumentError("read_only is for files: on a server, log in with a role that has sfumato_reader.")
+    return PostgresStore(place, create=create, wait=wait)

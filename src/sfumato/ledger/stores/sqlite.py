@@ -295,6 +295,10 @@ class SQLiteStore:
             self._connection.close()
 
 
+def open_store(place: str | Path, *, create: bool, wait: float, read_only: bool) -> SQLiteStore:
+    return SQLiteStore(place, create=create, wait=wait, read_only=read_only)
+
+
 def _connect(address: str, wait: float) -> sqlite3.Connection:
     return sqlite3.connect(address, uri=True, timeout=wait, isolation_level=None, check_same_thread=False)
 

@@ -43,8 +43,8 @@ _HEAD = {"head_number": "int", "head_hash": "text"}
 _RELEASES = {
     "number": "int", "hash": "text", "previous": "text", "id": "text", "at": "time", "actor": "text", "role": "text",
     "purpose": "text", "data": "text", "places": "json", "unit": "json", "neighbours": "text", "relation": "text",
-    "bounds": "json", "question": "text", "plan_hash": "text", "plan": "text", "words": "json", "mechanism": "text",
-    "parameters": "json",
+    "bounds": "json", "afterwards": "list", "question": "text", "plan_hash": "text", "plan": "text", "words": "json",
+    "mechanism": "text", "parameters": "json",
     "library": "text", "grade": "text", "randomness": "text", "loop": "text", "event": "json", "epsilon": "text",
     "epsilon_float": "float", "delta": "text", "delta_float": "float", "variant": "text", "native": "json",
     "adaptivity": "text", "accounts": "list", "charged": "json", "before": "json", "after": "json", "draws": "int",

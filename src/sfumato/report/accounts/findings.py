@@ -15,7 +15,7 @@ from ...ledger.stores.base import Book, Store
 from ...ledger.tree import above
 from ...ledger.tree import found as book_account
 from .history import entry_of
-from .plans import bound_words, mechanisms, noises, post_processing
+from .plans import bound_words, mechanisms, noises
 from .register import Declared, charged_together, declared_in, is_of
 from .releases import releases
 from .statement import Statement, stated
@@ -105,7 +105,7 @@ def _read(
             continue
         found.mechanisms.update(mechanisms(row.plan) if row.plan else ["unknown"])
         found.noises.update(noises(row.event))
-        found.afterwards.update(post_processing(row.plan) if row.plan else ())
+        found.afterwards.update(row.afterwards)
         found.variants[row.variant] += 1
         found.states[row.state] += 1
         found.libraries[row.library or UNKNOWN] += 1

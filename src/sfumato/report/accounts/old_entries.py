@@ -1,6 +1,7 @@
-"""What entries of before said only by their plan: its question and its bounds, read from its JSON by field names.
+"""What entries of before said only by their plan: its question, its bounds and what it does with noisy numbers, read
+from its JSON by field names.
 
-A plan now says both itself, and its entry holds what it said (`charges.stated`). This reads the entries that were
+A plan now says all of it itself, and its entry holds what it said (`charges.stated`). This reads the entries that were
 written before, by the names that fields had then, and serves nothing else: no new mechanism is added here.
 """
 
@@ -14,6 +15,8 @@ from typing import Any
 
 from ... import questions, times
 from ...errors import RecordError
+from .stored_json import body as body_of
+from .stored_json import pairs, records, scalar, scalars
 
 # Each mechanism beside those that answer the same question.
 _FAMILIES = {
@@ -110,13 +113,13 @@ def _word(node: dict[str, Any]) -> str:
 # How far one unit may reach: the limits that plans and their queries carried.
 _LIMITS = ("per_unit", "lower", "upper", "norm", "bound", "clip", "most", "limit")
 _SQL_LIMITS = "sql-limits/1"  # all of whose fields are limits
-_QUERY, _BOUNDS, _ADVISED = "plan-sql/1", "sql-bounds", "sql-advised"
+_QUERY, _COLUMN, _BOUNDS, _ADVISED = "plan-sql/1", "column/1", "sql-bounds", "sql-advised"
 
 
 @lru_cache(maxsize=256)
 def contribution_bounds(text: str) -> tuple[Mapping[str, Any], ...]:
     """The queries in a plan that limit what one unit can do, with their limits."""
-    return tuple(_bounded(_json(text), ""))
+    return tuple(_bounded(body_of(text), ""))
 
 
 def _bounded(body: Any, path: str) -> Iterator[dict[str, Any]]:
@@ -126,20 +129,20 @@ def _bounded(body: Any, path: str) -> Iterator[dict[str, Any]]:
     if not isinstance(body, Mapping) or body.get("is") in ("exact", "array", "live", "unit/1"):
         return
     if body.get("is") == "map":
-        for name, item in _pairs(body):
+        for name, item in pairs(body):
             yield from _bounded(item, f"{path}.{name}" if path else name)
         return
     if body.get("is") == _QUERY:
         yield from _of_query(body, path)
         return
     if body.get("is") == _SQL_LIMITS:
-        own = {name: _scalar(item) for name, item in body.items() if name != "is" and _scalar(item) is not None}
-        reach = {f"reach of {name}": _scalar(item) for name, item in _pairs(body.get("reach"))}
+        own = scalars(body)
+        reach = {f"reach of {name}": scalar(item) for name, item in pairs(body.get("reach"))}
         yield {"of": path or "plan", "kind": _SQL_LIMITS, **own, **reach}
         return
     if body.get("private") is False:  # a table that hides nobody limits nobody
         return
-    found = {name: _scalar(body[name]) for name in _LIMITS if name in body and _scalar(body[name]) is not None}
+    found = {name: scalar(body[name]) for name in _LIMITS if name in body and scalar(body[name]) is not None}
     if body.get("type") in ("date", "moment"):  # stored as days or microseconds
         found = {
             name: times.shown(int(each), body["type"])
@@ -160,38 +163,65 @@ def _of_query(body: Mapping[str, Any], path: str) -> Iterator[dict[str, Any]]:
     within = f"{path}." if path else ""
     unit = body.get("protects")
     by_rows = isinstance(unit, Mapping) and unit.get("of") == "row"
-    plain = body.get("rho") is None and _scalar(body.get("delta")) in (None, 0, "0")
+    plain = body.get("rho") is None and scalar(body.get("delta")) in (None, 0, "0")
     for each in _bounded(body.get("limits"), f"{within}limits"):
         yield each | {"lengths": "add up" if plain else "square"}
     if body.get("limits") is None and not by_rows:
         yield {"of": f"{within}limits", "kind": _ADVISED}
     own = {}
-    for name, pair in _pairs(body.get("bounds")):
+    for name, pair in pairs(body.get("bounds")):
         if isinstance(pair, list) and len(pair) == 2:
-            own[name] = {"lower": _scalar(pair[0]), "upper": _scalar(pair[1])}
+            own[name] = {"lower": scalar(pair[0]), "upper": scalar(pair[1])}
             yield {"of": f"{within}bounds.{name}", "kind": _BOUNDS, "column": name, **own[name]}
     for each in _bounded(body.get("schema"), f"{within}schema"):
         if str(each["of"]).rpartition(".")[2].lower() not in own:
             yield each
 
 
-def _pairs(body: Any) -> Iterator[tuple[str, Any]]:
-    """The names and values of a stored mapping."""
-    items = body.get("items") if isinstance(body, Mapping) else None
-    for pair in items if isinstance(items, list) else ():
-        if isinstance(pair, list) and len(pair) == 2:
-            yield str(pair[0]), pair[1]
+def bound_words(bound: Mapping[str, Any], unit: str) -> str | None:
+    """A bound that says none itself, as a sentence; None for one whose limits speak by their names."""
+    kind = bound.get("kind")
+    if kind == _SQL_LIMITS:
+        return _limit_words(bound, unit)
+    if kind == _ADVISED:
+        return (
+            f"up to where one {unit} counts in full was measured, for a part of the price: see the notes on the answer"
+        )
+    if kind in (_COLUMN, _BOUNDS):
+        name = bound.get("column") or str(bound.get("of", "")).rpartition(".")[2]
+        return f"{name}, where it is added up or ranked, is clamped to {bound.get('lower')} ... {bound.get('upper')}"
+    return None
 
 
-def _scalar(value: Any) -> Any:
-    """A number (exact ones as text), a word or a truth value; None for anything larger."""
-    if isinstance(value, Mapping) and value.get("is") == "exact":
-        return value.get("value")
-    return value if isinstance(value, bool | int | float | str) else None
+def _limit_words(limit: Mapping[str, Any], unit: str) -> str:
+    """A weight begins where the vector of a unit's row counts, one for each group, is longer than `rows`."""
+    rows, keys = limit.get("rows"), limit.get("keys")
+    square = limit.get("lengths") == "square"
+    over = f"in one group, or a vector of row counts {rows} long over several" if square else "over all groups"
+    words = [f"one {unit} counts in full up to {rows} row(s) {over}"]
+    most = "as many groups, if there are so many" if keys is None else f"up to {keys} group(s)"
+    words.append(f"where {unit}s are counted, in {most}")
+    words += [f"in {name[9:]} up to {limit[name]}" for name in limit if name.startswith("reach of ")]
+    return "; ".join([*words, "one that holds more is weighted down as a whole"])
 
 
-def _json(text: str) -> Any:
-    try:
-        return json.loads(text)
-    except (ValueError, RecursionError):
-        return None
+_AFTERWARDS = {
+    _QUERY: "SELECT list, HAVING, ORDER BY and LIMIT of queries",
+    "plan-tidy/1": "histograms made non-negative, whole and consistent",
+}
+_ON_REQUEST = {
+    "floor": "numbers below 0 raised to 0",
+    "unclip": "sums raised by what limits are estimated to take",
+}
+
+
+@lru_cache(maxsize=256)
+def post_processing(text: str) -> tuple[str, ...]:
+    """What a plan, or one inside it, does with numbers that are noisy already, as far as its stored fields say so."""
+    steps: dict[str, None] = {}
+    for body in records(body_of(text)):
+        if body["is"] in _AFTERWARDS:
+            steps[_AFTERWARDS[body["is"]]] = None
+        if body["is"] == _QUERY:
+            steps |= {words: None for name, words in _ON_REQUEST.items() if body.get(name) is True}
+    return tuple(steps)

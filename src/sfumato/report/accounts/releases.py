@@ -26,7 +26,7 @@ from ...plan import Receipt
 from ...units import Unit
 from .course import Course, Gauges, Price
 from .history import Place, asked_for, deep, links, moment, places, plan_of, shallow
-from .plans import contribution_bounds, parameters, question, steps
+from .plans import contribution_bounds, parameters, post_processing, question, steps
 from .variants import at_own_delta, proven
 
 ADAPTIVITY = "filter, adaptively chosen"
@@ -49,6 +49,7 @@ class Released:
     charged        per account, for each member that was open: currency, price, failures
     before, after  what each account had spent in all when it was paid, and after it (of a hold: after its last draw)
     variant        what is proven of the event, and `native` its parameter there
+    afterwards     what the plan does with noisy numbers, in words
     question       the digest of what it asks: equal for the same question at another price
     epsilon        its price at its own delta, as priced today; of a part, what it would cost alone
     draws, steps   of a hold: how often something was drawn; of work in steps, how many of them
@@ -68,6 +69,7 @@ class Released:
     places: tuple[Place, ...]
     unit: Unit
     bounds: tuple[Mapping[str, Any], ...] | None
+    afterwards: tuple[str, ...]
     question: str | None
     plan_hash: str
     plan: str | None
@@ -230,6 +232,7 @@ def _paid(told: Mapping[str, Any], link: Link, previous: bytes | None, course: C
         places=places(receipt.data),
         unit=receipt.unit,
         bounds=contribution_bounds(text, told.get("limits")),
+        afterwards=post_processing(text, told.get("afterwards")),
         question=question(text, told.get("question")),
         plan_hash=receipt.plan_hash,
         plan=text,

@@ -1,9 +1,10 @@
 """L14: an upgrade forgets nothing.
 
-Ledgers of every version of the schema lie in golden/schema-N, each with every kind of entry, as that version wrote it,
-with its anchor, the public key, and what it amounted to then. Today's version opens a copy of each: it must verify with
-its anchor, no account may have spent less in any currency, keys and stored answers must be found, and one more spend is
-paid on top. The planted bug is an upgrade that leaves out what one account had spent.
+Ledgers of every version of the schema lie in golden/schema-N, and in schema-N-word where entries came to say more, each
+with every kind of entry, as that version wrote it, with its anchor, the public key, and what it amounted to then.
+Today's version opens a copy of each: it must verify with its anchor, no account may have spent less in any currency,
+keys and stored answers must be found, and one more spend is paid on top. The planted bug is an upgrade that leaves out
+what one account had spent.
 """
 
 from __future__ import annotations

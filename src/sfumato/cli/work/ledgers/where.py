@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING
 
 from ....errors import PrivacyWarning
 from ....ledger import About, FileAnchor, Key, Ledger, open_ledger
-from ....ledger.opening import SERVERS
+from ....ledger.stores.places import is_address
 from ...problems import LEDGER, CommandError
 
 if TYPE_CHECKING:
@@ -87,14 +87,14 @@ class Where:
         paper  for something that others rely on: refused where an anchor tells that this is an older copy
         """
         place, anchor, key = self._parts()
-        there = place.startswith(SERVERS) or Path(place).exists()
+        there = is_address(place) or Path(place).exists()
         if self.home is not None and not (bare and there):
             opened = self.home.ledger(read_only=True)
         else:
             signs = not bare and anchor is not None
             opened = open_ledger(
                 place,
-                read_only=not place.startswith(SERVERS),
+                read_only=not is_address(place),
                 anchor=anchor if signs else None,
                 key=key if signs else None,
             )
