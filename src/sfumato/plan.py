@@ -14,12 +14,13 @@ from dataclasses import dataclass, fields, replace
 from fractions import Fraction
 from typing import Any, ClassVar, Generic, NamedTuple, Protocol, TypeVar
 
-from . import checks, contributions, display, questions, record
+from . import checks, contributions, questions, record
 from .accounting import approximate, zcdp
 from .accounting.filters import Budget, Filter
 from .bounds import Bounded
 from .errors import DataError, PlanError, UnsupportedEventError, ended_by, guarded
 from .events import Event
+from .exhibits import Exhibit
 from .noise import Noise
 from .openings import ROWS, Opening
 from .process import Home
@@ -150,7 +151,7 @@ class Run:
 
 
 @dataclass(frozen=True, kw_only=True)
-class Plan(ABC, Generic[D, R]):
+class Plan(Exhibit, ABC, Generic[D, R]):
     """A release that has not happened yet: of R, from D. Subclasses are frozen keyword-only dataclasses, registered as
     records.
 
@@ -159,6 +160,8 @@ class Plan(ABC, Generic[D, R]):
     wraps   has it no noise of its own? All that it releases, its parts do, and it asks what they ask
     boxes   the privacy hazards of NIST SP 800-226 that this kind brings along, by the number of their box
     """
+
+    _card = "sfumato.cards:plan"
 
     family: ClassVar[str] = ""
     wraps: ClassVar[bool] = False
@@ -368,10 +371,6 @@ class Plan(ABC, Generic[D, R]):
     def price(self) -> Fraction:
         """Its (epsilon, delta) price at its own delta."""
         return approximate.epsilon(self.event, self.delta)
-
-    def _repr_html_(self) -> str:
-        facts = [*told_before(self), ("hash", f"{self.hash[:16]}...")]
-        return display.card(f"Plan: {type(self).__name__}", display.steps(self.explain()), display.facts(facts))
 
 
 def price_text(plan: Plan[Any, Any]) -> str:

@@ -11,8 +11,8 @@ from pathlib import Path
 from statistics import NormalDist
 from typing import TYPE_CHECKING, Any, Literal
 
-from ..display import printable
 from ..errors import ReceiptError
+from ..plain_text import printable
 from ..plan import price_text
 from ..project import Project
 from ..project.code import is_code

@@ -9,7 +9,7 @@ from datetime import UTC, date, datetime
 from fractions import Fraction
 from typing import Any
 
-from ..display import percent, printable
+from ..plain_text import percent, printable
 from .accounts import Released
 from .accounts.findings import UNKNOWN
 from .accounts.history import moment
