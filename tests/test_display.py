@@ -17,7 +17,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 import sfumato as sf
-from sfumato import Budget, Curator, MemoryLedger, Private, Schema, Unit, bounds, display
+from sfumato import Budget, Curator, MemoryLedger, Private, Schema, Unit, bounds, display, plain_text
 from sfumato import mechanisms as m
 from sfumato.accounting.compare import compare
 from sfumato.audit.stages import table_for
@@ -152,11 +152,11 @@ def test_the_hostile_name_is_in_most_of_them() -> None:
 @given(st.text(st.characters(exclude_categories=()), max_size=30))
 def test_any_text_is_shown_as_it_is_or_spelled_out(text: str) -> None:
     page = Page(display.card(text, display.table((text,), [(text,)]), display.paragraph(text), note=text))
-    assert display.printable(text, lines=True) in page.words
-    assert display.printable(text).isprintable()
-    assert all(line.isprintable() for line in display.printable(text, lines=True).split("\n"))
-    if text.isprintable() and not display._SHAPELESS.intersection(text):
-        assert display.printable(text) == text
+    assert plain_text.printable(text, lines=True) in page.words
+    assert plain_text.printable(text).isprintable()
+    assert all(line.isprintable() for line in plain_text.printable(text, lines=True).split("\n"))
+    if text.isprintable() and not plain_text._SHAPELESS.intersection(text):
+        assert plain_text.printable(text) == text
 
 
 def test_only_html_made_here_is_taken_as_it_is() -> None:

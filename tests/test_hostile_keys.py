@@ -15,7 +15,7 @@ from typing import Any
 
 import pytest
 
-from sfumato import Budget, Curator, MemoryLedger, Private, Schema, Unit, bounds, display, mechanisms, report
+from sfumato import Budget, Curator, MemoryLedger, Private, Schema, Unit, bounds, mechanisms, plain_text, report
 from sfumato.project import open_project
 from sfumato.query import Limits, sql
 from sfumato.release import Release
@@ -114,7 +114,7 @@ def test_data_keep_their_keys(name: str, request: pytest.FixtureRequest, tmp_pat
 
 def test_csv_quotes_every_kind_of_line_break() -> None:
     cells = ["a\rb", "a\nb", "a\r\nb", 'a"b', "a,b", "", None, 1.5]
-    text = display.csv_text([cells])
+    text = plain_text.csv_text([cells])
     assert text == '"a\rb","a\nb","a\r\nb","a""b","a,b",,,1.5\n'
     assert next(csv.reader(io.StringIO(text, newline=""))) == ["" if cell is None else str(cell) for cell in cells]
 

@@ -1,5 +1,4 @@
-"""What people see of names and keys, whatever these hold: `printable` words for terminals and pages, CSV, and HTML for
-notebooks: cards, tables, budget bars and error bars that need no script and no style sheet.
+"""HTML for notebooks: cards, tables, budget bars and error bars that need no script and no style sheet.
 
 Every text is escaped on its way in; only what is made here (`Html`) is taken as it is. Lines have the colour of the
 page's own text, and fills stand out on light and on dark. MathJax, which many notebooks run over what they show, is
@@ -8,17 +7,16 @@ told to keep away: to it a key of the data that reads "$\\href{...}$" would be a
 
 from __future__ import annotations
 
-import csv
 import html
 import math
-import re
 from collections.abc import Collection, Iterable, Sequence
 from typing import Any
+
+from .plain_text import percent, printable
 
 SPENT, NOW, SHORT = "#7a869a", "#d9822b", "#d64545"
 """Fills of a bar: what was spent before, what is asked for now, and what does not fit."""
 
-_SHAPELESS = frozenset("\u034f\u115f\u1160\u17b4\u17b5\u3164\uffa0")  # letters, by their names, that nobody sees
 _WIDEST = 240  # characters of a cell: whoever needs a longer key has it in the value itself
 _BAR_WIDTH, _BAR_HEIGHT = 220, 10
 _ERROR_WIDTH, _ERROR_HEIGHT, _MARGIN = 120, 14, 4
@@ -30,53 +28,6 @@ class Html(str):
     """A text that is HTML already."""
 
     __slots__ = ()
-
-
-def printable(value: Any, *, lines: bool = False) -> str:
-    """Any value in characters that can be seen, on one line. Others (control characters, line breaks, marks that turn
-    the direction of writing, halves of characters, letters without a shape) are spelled out, so that they can neither
-    give orders to a terminal, nor hide or break anything. `lines` keeps the line breaks of a text of our own."""
-    words = str(value)
-    if words.isprintable() and not _SHAPELESS.intersection(words):
-        return words
-    return "".join(sign if _is_seen(sign) or (lines and sign == "\n") else _spelled(sign) for sign in words)
-
-
-def _is_seen(sign: str) -> bool:
-    return sign.isprintable() and sign not in _SHAPELESS
-
-
-def _spelled(sign: str) -> str:
-    return repr(sign)[1:-1] if not sign.isprintable() else f"\\u{ord(sign):04x}"
-
-
-def seen_json(text: str, *, ascii_only: bool = False) -> str:
-    """The same JSON, with signs that nobody sees (a terminal obeys some) written as JSON writes them in ASCII."""
-
-    def spelled(sign: re.Match[str]) -> str:
-        return _escaped(sign[0]) if ascii_only or printable(sign[0]) != sign[0] else sign[0]
-
-    return re.sub(r"[^\n -~]", spelled, text)
-
-
-def _escaped(sign: str) -> str:
-    units = sign.encode("utf-16-be", "surrogatepass")
-    return "".join(f"\\u{units[at] << 8 | units[at + 1]:04x}" for at in range(0, len(units), 2))
-
-
-def csv_text(rows: Iterable[Iterable[Any]]) -> str:
-    """Rows as CSV, every cell as it is: these are data, which programs read. A cell with a line break, of any kind,
-    stands in quotes, so that it is one cell to every reader."""
-    written = _Rows()
-    csv.writer(written, lineterminator="\r\n").writerows(rows)  # it quotes the letters of its line ends, on any Python
-    return "".join(written)
-
-
-class _Rows(list[str]):
-    """Rows that end in a line feed alone."""
-
-    def write(self, row: str) -> None:
-        self.append(row.removesuffix("\r\n") + "\n")
 
 
 def text(value: Any) -> Html:
@@ -211,14 +162,6 @@ def _bar_words(value: float, width: float, above: bool, below: bool) -> str:
     if above != below:
         return f"{value:.6g}, at {f'least {value - width:.6g}' if above else f'most {value + width:.6g}'}"
     return f"{value:.6g}{', noise' if above else ''} ± {width:.3g}"
-
-
-def percent(share: float) -> str:
-    """Three digits; never 0 or 100 where it is not."""
-    shown = f"{100 * share:.3g}"
-    if shown == "100" and share < 1:
-        return "over 99.9 %"
-    return "under 0.001 %" if 0 < share < 1e-5 else f"{shown} %"
 
 
 def _cell(kind: str, value: Any, right: bool, more: str = "") -> str:

@@ -12,21 +12,24 @@ from abc import ABC, abstractmethod
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, fields, replace
 from fractions import Fraction
-from typing import Any, ClassVar, Generic, NamedTuple, Protocol, TypeVar
+from typing import TYPE_CHECKING, Any, ClassVar, Generic, NamedTuple, Protocol, TypeVar
 
-from . import checks, contributions, display, questions, record
+from . import checks, contributions, questions, record
 from .accounting import approximate, zcdp
 from .accounting.filters import Budget, Filter
 from .bounds import Bounded
 from .errors import DataError, PlanError, UnsupportedEventError, ended_by, guarded
 from .events import Event
+from .exhibits import Exhibit
 from .noise import Noise
-from .openings import ROWS, Opening
 from .process import Home
 from .rows import Rows
 from .runs import Bulk
 from .schema import Column, Schema, Table, TensorColumn
 from .units import Unit
+
+if TYPE_CHECKING:
+    from .openings import Opening
 
 D = TypeVar("D")
 R = TypeVar("R")
@@ -82,7 +85,7 @@ class Run:
         if child.unit != self._rows.unit:
             raise PlanError(f"the child protects [{child.unit}], the reserve protects [{self._rows.unit}]")
         child.check(self._rows.table)
-        if child.opens is not ROWS:
+        if child.opens is not _rows():
             raise PlanError(f"the children of a reserve read rows, others {child.opens.does}: release it by itself")
         if child.supervised is not None:
             raise PlanError("a reserve without a body is for curator.supervise: it cannot be a child")
@@ -150,7 +153,7 @@ class Run:
 
 
 @dataclass(frozen=True, kw_only=True)
-class Plan(ABC, Generic[D, R]):
+class Plan(Exhibit, ABC, Generic[D, R]):
     """A release that has not happened yet: of R, from D. Subclasses are frozen keyword-only dataclasses, registered as
     records.
 
@@ -159,6 +162,8 @@ class Plan(ABC, Generic[D, R]):
     wraps   has it no noise of its own? All that it releases, its parts do, and it asks what they ask
     boxes   the privacy hazards of NIST SP 800-226 that this kind brings along, by the number of their box
     """
+
+    _card = "sfumato.cards:plan"
 
     family: ClassVar[str] = ""
     wraps: ClassVar[bool] = False
@@ -209,7 +214,7 @@ class Plan(ABC, Generic[D, R]):
     @property
     def opens(self) -> Opening[D]:
         """What it runs on: rows of the private table, where neither it nor its parts say otherwise."""
-        openings: set[Opening[Any]] = {child.opens for child in self.children} or {ROWS}
+        openings: set[Opening[Any]] = {child.opens for child in self.children} or {_rows()}
         if len(openings) > 1:
             one, other = sorted(opening.does for opening in openings)[:2]
             raise PlanError(f"some parts of this plan {one}, others {other}: release them apart")
@@ -374,9 +379,12 @@ class Plan(ABC, Generic[D, R]):
         """Its (epsilon, delta) price at its own delta."""
         return approximate.epsilon(self.event, self.delta)
 
-    def _repr_html_(self) -> str:
-        facts = [*told_before(self), ("hash", f"{self.hash[:16]}...")]
-        return display.card(f"Plan: {type(self).__name__}", display.steps(self.explain()), display.facts(facts))
+
+def _rows() -> Opening[Rows]:
+    """What most plans run on. Found on first use: a ledger reads plans that nobody opens, and needs no engine."""
+    from .openings import ROWS
+
+    return ROWS
 
 
 def price_text(plan: Plan[Any, Any]) -> str:

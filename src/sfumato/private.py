@@ -5,9 +5,10 @@ from __future__ import annotations
 from collections.abc import Collection, Iterator, Mapping
 from typing import Any
 
-from . import checks, display
+from . import checks
 from .address import Address
 from .errors import DataError, PlanError, ReceiptError, SfumatoError
+from .exhibits import Exhibit
 from .openings import D, Opening, Tables
 from .owners import naming, other_names
 from .plan import Plan, Receipt
@@ -20,7 +21,7 @@ _UNREADABLE = (
 )
 
 
-class Private:
+class Private(Exhibit):
     """Sensitive data behind the door: its name, unit and schema are public, its rows are not.
 
     >>> from sfumato import Private, Schema, Unit, schema
@@ -36,6 +37,8 @@ class Private:
     engine   how much the engine may use: {"threads": 2, "memory": 4 * 2**30, "seconds": 60, "temp": "/scratch"}. A
              statement that takes longer fails like any other failure: paid, and without a word about why
     """
+
+    _card = "sfumato.cards:private"
 
     def __init__(
         self,
@@ -142,7 +145,8 @@ class Private:
         return str(Address(self.name, self.version, self.blocks))
 
     @property
-    def _hides(self) -> str:
+    def hides(self) -> str:
+        """Whose presence is hidden, in words."""
         return self.unit.hiding(other_names(self.schema, self.unit))
 
     @property
@@ -151,14 +155,7 @@ class Private:
         return tuple(tables) if len(tables) > 1 else self.table.columns
 
     def __repr__(self) -> str:
-        return f"<Private {self.name} version {self.version}: {', '.join(self._shown)}; hides {self._hides}>"
-
-    def _repr_html_(self) -> str:
-        facts = [("version", self.version), ("hides", self._hides)]
-        facts += [("blocks", ", ".join(self.blocks))] if self.blocks else []
-        tables = display.Html(self.schema._repr_html_())
-        closed = "The data is behind the door: it opens only for a plan that was paid for."
-        return display.card(f"Private: {self.name}", display.facts(facts), tables, note=closed)
+        return f"<Private {self.name} version {self.version}: {', '.join(self._shown)}; hides {self.hides}>"
 
     def __reduce__(self) -> Any:
         raise TypeError("private data is not pickled or copied: pass the source it came from")

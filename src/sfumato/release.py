@@ -2,15 +2,15 @@
 
 from __future__ import annotations
 
-import math
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
 from functools import cached_property
 from pathlib import Path
 from typing import Any, NamedTuple, cast
 
-from . import display
 from .checks import library, refuse
+from .exhibits import Exhibit
+from .plain_text import csv_text, printable
 from .plan import Plan, Receipt, price_text, told_before
 
 _ALPHA = 0.05
@@ -18,7 +18,7 @@ _ROWS_SHOWN = 20
 
 
 @dataclass(frozen=True)
-class Quote:
+class Quote(Exhibit):
     """What a plan costs and how exact it will be. Nothing was touched or charged.
 
     left  what everything so far amounts to on each account that would pay, and what this would make of it, in words
@@ -26,6 +26,8 @@ class Quote:
           where the plan does not fit
     due   what is to be paid now, in words, where that is not the price: it is answered, or paid, already
     """
+
+    _card = "sfumato.cards:quote"
 
     plan: Plan[Any, Any]
     affordable: bool
@@ -60,22 +62,15 @@ class Quote:
         return self.plan.expected_errors(_confidence(alpha))
 
     def __str__(self) -> str:
-        lines = [*self._told(), *(("budget", text) for text in self.left), ("verdict", self.verdict)]
-        return "\n".join(f"{name:9} {display.printable(text)}" for name, text in lines)
+        lines = [*self.facts(), *(("budget", text) for text in self.left), ("verdict", self.verdict)]
+        return "\n".join(f"{name:9} {printable(text)}" for name, text in lines)
 
-    def _told(self) -> Iterator[tuple[str, str]]:
+    def facts(self) -> Iterator[tuple[str, str]]:
+        """What is said before anything runs, by name."""
         yield from told_before(self.plan)
         yield from self.plan.expected_work().items()
         if self.due is not None:
             yield "due now", self.due
-
-    def _repr_html_(self) -> str:
-        facts: list[tuple[Any, Any]] = [*self._told()]
-        for text, (before, after) in zip(self.left, self.used.values(), strict=False):
-            drawn = "" if before is None or after is None else display.bar(before, after - before)
-            facts.append(("budget", display.Html(f"{display.text(text)}<br>{drawn}")))
-        note = "Nothing was touched or charged. The limit is the guarantee; what is spent is a gauge."
-        return display.card(f"Quote: {self.verdict}", display.facts(facts), note=note)
 
 
 class Figure(NamedTuple):
@@ -93,13 +88,15 @@ class Figure(NamedTuple):
     def texts(self) -> tuple[str, str, str]:
         shown = f"{self.value:,.2f}" if isinstance(self.value, float) else str(self.value)
         words = "± {:,.2f}" if self.is_number else "scores within {:,.2f} of the best"  # of a selection
-        name, shown = display.printable(self.name), display.printable(shown)
+        name, shown = printable(self.name), printable(shown)
         return name, shown, "" if self.error is None else words.format(self.error)
 
 
 @dataclass(frozen=True)
-class Release:
+class Release(Exhibit):
     """A private answer. `value` is what to read, `raw` the noisy numbers it was made from."""
+
+    _card = "sfumato.cards:release"
 
     plan: Plan[Any, Any]
     raw: Any
@@ -119,7 +116,7 @@ class Release:
         grade = "made-up rows, free" if self.receipt is None else f"{self.receipt.grade} noise, {self.receipt.loop}"
         text = "\n".join(f"{number}. {step}" for number, step in enumerate((*steps, grade), 1))
         return (
-            display.printable(text, lines=True)
+            printable(text, lines=True)
             + "\nError bars cover the noise; they do not cover values clamped to bounds or rows left out."
         )
 
@@ -154,7 +151,7 @@ class Release:
         if _is_table(value):
             return cast("str | None", value.to_csv(path, alpha))
         columns = self._columns(alpha)
-        text = display.csv_text([list(columns), *zip(*columns.values(), strict=True)])
+        text = csv_text([list(columns), *zip(*columns.values(), strict=True)])
         if path is None:
             return text
         Path(path).write_text(text, encoding="utf-8")
@@ -176,8 +173,8 @@ class Release:
     # what people see
 
     def __str__(self) -> str:
-        figures, tables = self._apart()
-        rows = [figure.texts for _, figures_ in figures for figure in figures_]
+        groups, tables = self.groups()
+        rows = [figure.texts for group in groups for figure in group]
         shown = rows[:_ROWS_SHOWN]
         names, values = (max((len(row[i]) for row in shown), default=0) for i in (0, 1))
         lines = [f"{name:{names}}  {value:>{values}}  {bar}".strip() for name, value, bar in shown]
@@ -185,35 +182,18 @@ class Release:
             lines.append(f"... and {len(rows) - len(shown)} more")
         for name, table in tables:
             lines += [f"{name}:", str(table), ""] if name else [str(table)]
-        return "\n".join([*lines, f"({self._footnote()})"])
+        return "\n".join([*lines, f"({self.footnote})"])
 
     def __repr__(self) -> str:
         return str(self)
 
-    def _repr_html_(self) -> str:
-        figures, tables = self._apart()
-        rows: list[tuple[Any, ...]] = []
-        for within, group in figures:
-            rows += [(*figure.texts, _drawn(figure, within)) for figure in group]
-        parts = []
-        if rows:
-            parts.append(display.table(("", "value", "± at 95 %", ""), rows[:_ROWS_SHOWN], right=(1,)))
-        if len(rows) > _ROWS_SHOWN:
-            parts.append(display.paragraph(f"... and {len(rows) - _ROWS_SHOWN} more", quiet=True))
-        parts += [display.card(name, display.Html(table._repr_html_())) for name, table in tables]
-        title = "Rehearsed on made-up rows: this says nothing about the data" if self.receipt is None else ""
-        return display.card(title, *parts, note=self._footnote() + self._paid())
-
-    def _footnote(self) -> str:
+    @property
+    def footnote(self) -> str:
+        """What stands below the figures: what was paid, and whom they hide."""
         rehearsed = "rehearsed on made-up rows; " if self.receipt is None else ""
         return f"{rehearsed}{price_text(self.plan)}; hides {self.plan.hides}; ± at 95 %"
 
-    def _paid(self) -> str:
-        if self.receipt is None:
-            return ""
-        return f"; receipt {self.receipt.id[:8]} on {', '.join(self.receipt.accounts)}; {self.receipt.grade} noise"
-
-    def _apart(self) -> tuple[list[tuple[_Span, list[Figure]]], list[tuple[str, Any]]]:
+    def groups(self) -> tuple[list[list[Figure]], list[tuple[str, Any]]]:
         """Figures in groups that share a scale, and tables that show themselves, by name. Each part of a sequence (a
         count, a mean) has a scale of its own."""
         value, bars = self.value, self.error()
@@ -222,10 +202,7 @@ class Release:
             sections = [(str(name), value[name], _part(bars, name)) for name in self.plan.parts]
         figures = [list(_flat(name, item, bar)) for name, item, bar in sections if not _is_table(item)]
         tables = [(name, item) for name, item, _ in sections if _is_table(item)]
-        return [(_span(each), each) for each in figures], tables
-
-
-_Span = tuple[float, float] | None
+        return figures, tables
 
 
 def _confidence(alpha: float) -> float:
@@ -271,17 +248,3 @@ def _cells(name: str, table: Any, bars: Mapping[str, Any]) -> Iterator[Figure]:
 
 def _below(name: str, key: Any) -> str:
     return f"{name} / {key}" if name else str(key)
-
-
-def _span(figures: list[Figure]) -> _Span:
-    """The scale of error bars. A number that stands alone is seen against 0."""
-    points: list[tuple[float, float | None]] = [(float(f.value), f.error) for f in figures if _is_drawn(f)]
-    return display.span([*points, (0.0, None)] if len(points) == 1 else points)
-
-
-def _is_drawn(figure: Figure) -> bool:
-    return figure.is_number and figure.error is not None and math.isfinite(figure.value)
-
-
-def _drawn(figure: Figure, within: _Span) -> display.Html:
-    return display.error_bar(float(figure.value), figure.error, within) if _is_drawn(figure) else display.Html("")

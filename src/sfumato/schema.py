@@ -20,8 +20,9 @@ from typing import Any, Generic, Literal, TypeVar, get_args
 import numpy as np
 from numpy.typing import NDArray
 
-from . import checks, contributions, display, stand_ins, times
+from . import checks, contributions, stand_ins, times
 from .errors import PlanError
+from .exhibits import Exhibit
 from .questions import ANY_ORDER, CLIP, PRICE
 from .record import LATER, record
 
@@ -452,7 +453,7 @@ class Table:
 
 @record("schema/1")
 @dataclass(frozen=True)
-class Schema:
+class Schema(Exhibit):
     """A set of tables by name; a table takes the name it has here.
 
     >>> from sfumato import Schema, schema
@@ -460,6 +461,8 @@ class Schema:
     >>> visits.table().column("ward").categories
     ('east', 'west')
     """
+
+    _card = "sfumato.cards:schema"
 
     tables: Mapping[str, Table]
 
@@ -501,10 +504,6 @@ class Schema:
 
     def __str__(self) -> str:
         return "\n".join(map(str, self.tables.values()))
-
-    def _repr_html_(self) -> str:
-        tables = (display.table((table.title, ""), table.columns.items()) for table in self.tables.values())
-        return display.card("", *tables)
 
 
 def _shown(value: Any) -> str:

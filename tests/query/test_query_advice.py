@@ -10,8 +10,7 @@ import pytest
 
 from sfumato import Unit, record, sql
 from sfumato.query import Limits
-from sfumato.query.advice import ADVICE, Advice
-from sfumato.query.cuts import Cut
+from sfumato.query.advice import ADVICE, Advice, Cut
 from sfumato.query.plan import Sql
 from sfumato.schema import Schema, Table, category, key, real
 from tests.query.still import Still, answered, raw_of

@@ -27,7 +27,7 @@ from sfumato import (
     sql,
 )
 from sfumato.query.canonical import canonical, written
-from sfumato.query.front import parsed
+from sfumato.query.parsing import parsed
 from sfumato.query.plan import Sql
 from sfumato.schema import Table
 from tests.query.fuzzing.queries import question

@@ -28,10 +28,11 @@ from typing import Any
 
 import numpy as np
 
-from .. import checks, display, exact
+from .. import checks, exact
 from ..checks import Exact
 from ..errors import ArgumentError
 from ..events import Approximate, Event, Pure, ZeroConcentrated
+from ..exhibits import Exhibit
 from ..record import record
 from ..units import Relation
 from . import gdp, zcdp
@@ -64,7 +65,7 @@ Shares = tuple[tuple[str, Fraction], ...]
 
 @record("budget/2", kept=True)
 @dataclass(frozen=True)
-class Budget:
+class Budget(Exhibit):
     """What may be spent in all: epsilon, or (epsilon, delta), or rho. Give epsilon (with or without delta), or rho.
 
     >>> from sfumato import Budget
@@ -75,6 +76,8 @@ class Budget:
                chosen by the library where nothing is given, and stored either way
     raisable   keep a part of delta back, so that the limit can be raised later at the same delta
     """
+
+    _card = "sfumato.cards:budget"
 
     epsilon: Exact = None
     delta: Exact = Fraction(0)
@@ -190,13 +193,6 @@ class Budget:
         if self.rho is not None:
             return f"rho = {float(self.rho):g}"
         return f"epsilon = {float(self.epsilon):g}" + (f", delta = {float(self.delta):g}" if self.delta else "")
-
-    def _repr_html_(self) -> str:
-        promise = f"All that is paid from an account with this budget, however it is chosen, stays within {self}."
-        rows = [(member.currency, f"{float(member.limit):.6g}") for member in self.members()]
-        gauges = display.table(("gauge", "limit"), rows, right=(1,))
-        closing = "A release passes while one gauge has room for it." if len(rows) > 1 else ""
-        return display.card(f"Budget: {self}", display.paragraph(promise), gauges, note=closing)
 
 
 @record("budget/1", kept=True)

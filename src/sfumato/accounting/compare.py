@@ -14,11 +14,12 @@ from fractions import Fraction
 from importlib import import_module
 from typing import Any
 
-from .. import checks, display
+from .. import checks
 from ..checks import Exact
 from ..errors import ArgumentError, UnsupportedEventError
 from ..events import Approximate, Event, Gaussian, Partition, Pure, PureEvent, Repeat, Sequence
 from ..exact import float_above
+from ..exhibits import Exhibit
 from .composition import total
 from .interval import Interval
 
@@ -38,8 +39,10 @@ class Row:
 
 
 @dataclass(frozen=True)
-class Comparison:
+class Comparison(Exhibit):
     """The rows, tightest guarantee first; then what is no guarantee; then what cannot price the event."""
+
+    _card = "sfumato.cards:comparison"
 
     event: Event
     delta: Fraction
@@ -61,26 +64,26 @@ class Comparison:
                 return row
         raise KeyError(f"no method {method!r}: there are {', '.join(row.method for row in self.rows)}")
 
-    def _cells(self) -> Iterator[tuple[str, str, str, str, str]]:
+    @property
+    def title(self) -> str:
+        return f"epsilon at delta = {float(self.delta):g}"
+
+    def cells(self) -> Iterator[tuple[str, str, str, str, str]]:
         for row in self.rows:
             shown = "-" if row.epsilon is None else f"{row.epsilon:.6g}"
             least = "" if row.lower is None else f"{row.lower:.6g}"
             yield row.method, shown, least, f"{1e3 * row.seconds:.2f}", row.note
 
-    _HEAD = ("method", "epsilon", "at least", "ms", "")
+    HEAD = ("method", "epsilon", "at least", "ms", "")
 
     def __str__(self) -> str:
-        lines = [self._HEAD, *self._cells()]
+        lines = [self.HEAD, *self.cells()]
         widths = [max(len(line[i]) for line in lines) for i in range(4)]
         rows = []
         for method, *numbers, note in lines:
             cells = [cell.rjust(width) for cell, width in zip(numbers, widths[1:], strict=True)]
             rows.append("  ".join((method.ljust(widths[0]), *cells, note)))
-        return "\n".join(row.rstrip() for row in (f"epsilon at delta = {float(self.delta):g}", *rows))
-
-    def _repr_html_(self) -> str:
-        title = f"epsilon at delta = {float(self.delta):g}"
-        return display.card(title, display.table(self._HEAD, self._cells(), right=(1, 2, 3)))
+        return "\n".join(row.rstrip() for row in (self.title, *rows))
 
 
 def compare(event: Event, *, delta: Exact) -> Comparison:

@@ -16,7 +16,6 @@ import math
 from collections import Counter
 from collections.abc import Callable
 from dataclasses import dataclass
-from importlib import import_module
 from typing import Any, Literal, get_args
 
 import numpy as np
@@ -24,8 +23,9 @@ from numpy.typing import ArrayLike
 from scipy import fft
 
 from .. import checks
-from ..errors import SfumatoError, UnsupportedEventError, install_line
+from ..errors import UnsupportedEventError
 from ..events import Event
+from ..exhibits import draw
 from . import pairs
 from .composition import reached
 from .pairs import Floats, Loss, Piece
@@ -109,20 +109,7 @@ class PrivacyLoss:
 
     def plot(self, ax: Any = None) -> Any:
         """Density and atoms, on matplotlib axes; returns the axes."""
-        if ax is None:
-            try:
-                ax = import_module("matplotlib.pyplot").subplots()[1]
-            except ImportError:
-                raise SfumatoError(f"plots need matplotlib: {install_line('plots')}") from None
-        low, high = (float(self.quantile(p)) for p in (1e-4, min(1 - 1e-4, 1 - self.infinite)))
-        if self.pieces:
-            x = np.linspace(low - 0.1 * (high - low), high + 0.1 * (high - low), 800)
-            ax.plot(x, self.pdf(x), label="density")
-        if self.atoms.size:
-            ax.vlines(self.atoms, 0.0, self.masses, label="atoms")
-        ax.set_xlabel("privacy loss")
-        ax.set_ylabel("density, or mass of an atom")
-        return ax
+        return draw("sfumato.report.plot_loss:plot_loss", self, ax)
 
 
 def privacy_loss(event: Event, *, direction: Direction = "remove") -> PrivacyLoss:

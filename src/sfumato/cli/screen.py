@@ -14,7 +14,7 @@ from rich.segment import Segment
 from rich.table import Table
 from rich.text import Text
 
-from ..display import printable
+from ..plain_text import printable
 
 _ASCII = str.maketrans(
     {

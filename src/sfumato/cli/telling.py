@@ -99,7 +99,7 @@ def screen(*, errors: bool = False) -> Screen:
 
 def print_json(document: Any) -> None:
     """JSON, in ASCII where the reader's encoding is no Unicode: JSON loses nothing by it."""
-    from ..display import seen_json
+    from ..plain_text import seen_json
     from .documents import json_text
 
     plain = not (sys.stdout.encoding or "").lower().replace("-", "").startswith("utf")

@@ -19,7 +19,7 @@ from .policy.parts import LEVELS
 from .policy.policy import Policy
 from .pricing import outside, priced_as, priced_before
 from .stores.base import Account, Book
-from .tree import beside, check_place, check_unit, found, limited_below, limited_by
+from .tree import beside, changed, check_place, check_unit, found, limited_below, limited_by
 
 _DOING = {"raise": "raising the limit of", "reset": "a fresh budget, beside those that the ledger has:"}
 SHARING = ("team", "project", "person")  # accounts that share out what the data's own accounts hold
@@ -281,22 +281,6 @@ def _lowered(account: Account, budget: Budget) -> Filter:
     if account.held:
         raise BudgetError(f"room is held on account {account.name!r}: wait for that work, or close the hold")
     return account.filter.lowered(budget)
-
-
-def changed(account: Account, after: Filter, by: str) -> Account:
-    """An account after its limit was changed."""
-    most = account.promised
-    granted = account.granted if by in account.granted else (*account.granted, by)
-    unused = account.filter is not None and account.filter.fresh and not account.held
-    promised = after.budget if most is None or unused else _largest(most, after.budget)
-    return replace(account, filter=after, promised=promised, granted=granted)
-
-
-def _largest(one: Budget, other: Budget) -> Budget:
-    """What covers both: which of them binds may have been decided after seeing answers."""
-    if one.within(other) or other.within(one):
-        return other if one.within(other) else one
-    return Budget(epsilon=max(one.epsilon, other.epsilon), delta=max(one.delta, other.delta))
 
 
 def past(book: Book, account: str) -> Iterator[tuple[Priced, Fraction]]:

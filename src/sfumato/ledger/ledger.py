@@ -16,11 +16,10 @@ from fractions import Fraction
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, ClassVar, Self, TypeVar
 
-from .. import display
 from ..accounting.balance import Balance
 from ..accounting.filters import Budget
-from ..errors import LedgerError
 from ..events import Event
+from ..exhibits import Exhibit
 from ..plan import Gauge, Plan, Receipt, Steps
 from ..units import Unit
 from . import parts
@@ -61,11 +60,13 @@ if TYPE_CHECKING:
 T = TypeVar("T")
 
 
-class Ledger:
+class Ledger(Exhibit):
     """Accounts in a store, each with a budget that no adaptive choice can exceed.
 
     principal  who writes the entries; a claim, unless the store holds it
     """
+
+    _card = "sfumato.cards:ledger"
 
     # The parts that attacks on ourselves replace by faulty ones.
     _desk_type: ClassVar[type[Desk]] = Desk
@@ -469,11 +470,3 @@ class Ledger:
     ) -> Report:
         """Is the ledger what was written? See `verify.verify`."""
         return verify(self._store, anchor, trusted=trusted, state=state, progress=progress)
-
-    def _repr_html_(self) -> str:
-        from ..report.accounts import page
-
-        try:
-            return page.ledger(self._store)
-        except LedgerError as problem:  # closed, or not to be read: a notebook shows the words, not a traceback
-            return display.card("Ledger", display.paragraph(problem))

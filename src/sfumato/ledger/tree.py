@@ -10,10 +10,10 @@ entered is refused.
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 
 from .. import address, checks
-from ..accounting.filters import Budget
+from ..accounting.filters import Budget, Filter
 from ..errors import BudgetError
 from ..record import record
 from ..units import Unit
@@ -200,3 +200,19 @@ def check_unit(book: Book, name: str, level: str, unit: Unit | None) -> None:
 
 def _fresh(book: Book, account: Account) -> bool:
     return account.filter is not None and limited_by(book, account) is None
+
+
+def changed(account: Account, after: Filter, by: str) -> Account:
+    """An account after its limit was changed."""
+    most = account.promised
+    granted = account.granted if by in account.granted else (*account.granted, by)
+    unused = account.filter is not None and account.filter.fresh and not account.held
+    promised = after.budget if most is None or unused else _largest(most, after.budget)
+    return replace(account, filter=after, promised=promised, granted=granted)
+
+
+def _largest(one: Budget, other: Budget) -> Budget:
+    """What covers both: which of them binds may have been decided after seeing answers."""
+    if one.within(other) or other.within(one):
+        return other if one.within(other) else one
+    return Budget(epsilon=max(one.epsilon, other.epsilon), delta=max(one.delta, other.delta))

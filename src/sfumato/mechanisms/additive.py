@@ -17,10 +17,11 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from .. import checks, display, grid
+from .. import checks, grid
 from ..bounds import Bounded
 from ..errors import ArgumentError
 from ..laws import SCALES, Law
+from ..plain_text import printable
 from ..plan import Plan, Run
 from ..rows import Rows
 from ..runs import Bulk, sizes
@@ -126,7 +127,7 @@ class Additive(Plan[Rows, NDArray[np.float64]]):
 
     def explain(self) -> list[str]:
         query, l1, l2 = type(self.query).__name__.lower(), self.query.l1, self.query.l2
-        what = ", ".join(map(display.printable, self.query.names[:4])) + (", ..." if len(self.query.names) > 4 else "")
+        what = ", ".join(map(printable, self.query.names[:4])) + (", ..." if len(self.query.names) > 4 else "")
         return [
             f"compute {query} ({what}) on a grid of step 2^{self.exponent}, exactly",
             f"one change of the unit moves it by at most {l1:g} (L1), {l2:g} (L2)",

@@ -11,7 +11,7 @@ import math
 from collections.abc import Mapping
 from typing import Any
 
-from ..display import seen_json
+from ..plain_text import seen_json
 from ..query.released.answer import Answer
 from ..release import Figure, Release
 from .documents import Column, Expected, Json, Number

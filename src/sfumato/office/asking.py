@@ -8,7 +8,7 @@ from typing import Any, Literal
 
 from .. import checks
 from ..plan import Plan, price_text
-from ..project import Project
+from ..project.project import Project
 from ..query import Sql, ranks
 from ..query.finish import expected as half_widths
 from ..query.words import counts_for

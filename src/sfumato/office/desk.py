@@ -19,7 +19,7 @@ from ..curator import Curator
 from ..errors import BudgetError, PolicyError, SfumatoError
 from ..ledger import Ledger, MemoryLedger
 from ..plan import Plan, Receipt
-from ..project import Project
+from ..project.project import Project
 from ..release import Quote, Release
 from ..sources.base import needed
 from .budgets import Stand, accounts, room_for, stands, with_changes

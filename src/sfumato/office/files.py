@@ -7,7 +7,7 @@ import os
 import secrets
 from pathlib import Path
 
-from ..project import Project
+from ..project.project import Project
 from .problems import OfficeError
 
 _REFUSED = "the answer cannot be written there; nothing was charged"

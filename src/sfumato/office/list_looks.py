@@ -6,8 +6,8 @@ from dataclasses import dataclass
 from typing import Any, Literal
 
 from ..plan import Plan
-from ..project import Project
 from ..project.plans import Listed
+from ..project.project import Project
 from ..release import Release
 from .asking import RehearseDocument, expected, rehearsed
 from .documents import AccountDocument, Document, Expected, Part

@@ -16,8 +16,8 @@ from ..curator import Curator
 from ..errors import ReceiptError, SfumatoError
 from ..ledger import Ledger
 from ..plan import Plan
-from ..project import Project
 from ..project.plans import Listed, ReleaseList
+from ..project.project import Project
 
 # answered before; paid, and not begun; not paid; paid, and stopped while it ran
 State = Literal["answered", "paid", "new", "stopped"]

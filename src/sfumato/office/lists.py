@@ -8,11 +8,11 @@ from pathlib import Path
 from typing import Any, Literal
 
 from ..combine import Sequence
-from ..display import printable
 from ..errors import BudgetError, DataError, PolicyError, ReceiptError, SfumatoError, UnsupportedEventError
+from ..plain_text import printable
 from ..plan import Plan, price_text
-from ..project import Project
 from ..project.plans import Listed, ReleaseList
+from ..project.project import Project
 from .answers import count_of, encoded
 from .desk import Desk, at_desk, ready
 from .documents import AccountDocument, Agreement, Document, Part

@@ -11,11 +11,11 @@ from pathlib import Path
 from statistics import NormalDist
 from typing import TYPE_CHECKING, Any, Literal
 
-from ..display import printable
 from ..errors import ReceiptError
+from ..plain_text import printable
 from ..plan import price_text
-from ..project import Project
 from ..project.code import is_code
+from ..project.project import Project
 from ..project.training import Training
 from ..release import Release
 from .code import code_runs

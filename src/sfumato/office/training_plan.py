@@ -11,8 +11,8 @@ from typing import TYPE_CHECKING, Any, TypeVar
 import numpy as np
 
 from ..errors import ArgumentError, PlanError, SfumatoError
-from ..project import Project
 from ..project.code import Wrong, beside, failure, file_of, function_of, is_code
+from ..project.project import Project
 from ..project.training import Training
 from ..rows import Rows
 from ..schema import Column, Table, TensorColumn

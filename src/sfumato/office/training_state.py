@@ -12,8 +12,8 @@ from ..curator import Curator
 from ..errors import PlanError
 from ..ledger import Ledger
 from ..plan import Receipt
-from ..project import Project
 from ..project.code import file_of, is_code
+from ..project.project import Project
 from ..project.training import Training
 from .files import check_out
 from .problems import OfficeError

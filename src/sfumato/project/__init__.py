@@ -3,8 +3,9 @@
 from typing import Any
 
 from .accounts import Accounts
+from .entrance import open_project
 from .problems import ProjectError
-from .project import Project, open_project
+from .project import Project
 
 __all__ = ["Accounts", "Project", "ProjectError", "json_schema", "open_project"]
 

@@ -13,7 +13,7 @@ from .. import checks
 from ..owners import owners
 from ..plain_yaml import Path as Place
 from ..query import Limits
-from ..report.accounts import About
+from ..report.accounts.about import About
 from ..schema import Column, Schema, Table, tensor
 from ..sources import Csv, DuckDBTable, Source, engine_settings, source
 from ..units import Unit

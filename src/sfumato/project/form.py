@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Annotated, Any, ClassVar, Literal
 
 from pydantic import BeforeValidator, Field, WithJsonSchema, create_model
 
-from ..report.accounts import About
+from ..report.accounts.about import About
 from .checking import Form
 from .columns import ColumnForm
 from .fields import Number, Text, Truth, Whole, exact, said, shown, text

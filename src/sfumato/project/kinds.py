@@ -25,14 +25,13 @@ from ..bounds import Among, Between, Bounded
 from ..errors import SfumatoError
 from ..plain_yaml import Bare, Path, number
 from ..plan import Plan
-from ..schema import Column
+from ..schema import Column, Schema
 from ..strategies import Strategy, Workload
 from ..units import Unit
 from .checking import meant
 from .code import function_of
 from .faults import Faults
 from .fields import category, text
-from .project import Project
 
 KIND = "kind"
 _PARENTS = (Plan, Bounded, Strategy, Workload, Among, Between, Budget, Column)
@@ -88,8 +87,8 @@ class Builder:
     code  the functions of the user's own that were imported, as the file names them
     """
 
-    def __init__(self, project: Project, file: FilePath, faults: Faults) -> None:
-        self._project, self._file, self._faults = project, file, faults
+    def __init__(self, schema: Schema, unit: Unit, file: FilePath, faults: Faults) -> None:
+        self._schema, self._unit, self._file, self._faults = schema, unit, file, faults
         self.code: list[str] = []
 
     def plan(self, path: Path, said: Mapping[str, Any]) -> Plan[Any, Any] | None:
@@ -98,8 +97,7 @@ class Builder:
         plan = self._record(path, said, Plan, "plan")
         if plan is None or self._faults.count > before:
             return None
-        schema = self._project.schema
-        self._trying(path, lambda: plan.check_schema(schema))
+        self._trying(path, lambda: plan.check_schema(self._schema))
         return plan if self._faults.count == before else None
 
     def _record(self, path: Path, said: Mapping[str, Any], parent: Any, what: str) -> Any:
@@ -129,7 +127,7 @@ class Builder:
         }
         if self._faults.count > before:
             return None
-        units = {each.name: self._project.unit for each in fields(cls) if types.get(each.name) is Unit}
+        units = {each.name: self._unit for each in fields(cls) if types.get(each.name) is Unit}
         return self._trying(path, lambda: cls(**values, **units))
 
     def _value(self, path: Path, said: Any, hint: Any, live: bool) -> Any:

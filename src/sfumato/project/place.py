@@ -7,7 +7,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 from urllib.parse import urlsplit
 
-from ..ledger import open_ledger
+from ..ledger.opening import open_ledger
 from ..ledger.proof.keys import Key
 from ..ledger.stores.places import is_address
 from .problems import ProjectError

@@ -201,7 +201,7 @@ def load_plan(path: str | Path, project: Project) -> ReleaseList:
     if not form.releases:
         faults.add(("releases",), "there is no release in the list", "add one, with a name and sql")
     _unlike(faults, form, project, file.parent)
-    builder = Builder(project, file, faults)
+    builder = Builder(project.schema, project.unit, file, faults)
     listed = [_listed(faults, builder, release, file, number) for number, release in enumerate(form.releases)]
     faults.raise_any()
     code = tuple(dict.fromkeys(builder.code))

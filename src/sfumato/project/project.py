@@ -10,7 +10,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from .. import checks
-from ..errors import PlanError, install_line
+from ..errors import PlanError
 from ..owners import other_names
 from ..query import Limits, Sql, sql, unreadable
 from ..query.ask import ADVISE
@@ -18,7 +18,7 @@ from ..query.comments import options_in
 from .accounts import Accounts, open_accounts
 from .alone import LOCK, WAIT, alone
 from .place import LedgerPlace
-from .problems import ProjectError, faulty
+from .problems import faulty
 from .turns import TurnTaker
 
 if TYPE_CHECKING:
@@ -203,39 +203,6 @@ class Project:
 
     def __repr__(self) -> str:
         return f"<Project {self.name} in {str(self.folder)!r}: {', '.join(self.schema.tables)}; hides {self.hides}>"
-
-
-def open_project(place: str | Path = ".") -> Project:
-    """A project, from its folder or its sfumato.yaml. All that is wrong with the file is told at once, with lines.
-
-    >>> import tempfile
-    >>> from pathlib import Path
-    >>> from sfumato import open_project
-    >>> from sfumato.example import write_example
-    >>> with tempfile.TemporaryDirectory() as folder:
-    ...     write_example(Path(folder))
-    ...     print(open_project(folder).name)
-    hospital
-    """
-    file = Path(checks.path(place, "place"))
-    if file.suffix.lower() not in (".yaml", ".yml") or file.is_dir():
-        file = file / FILE
-    if not file.exists():
-        raise ProjectError(
-            f"there is no project in {str(file.parent)!r}",
-            f"it has no file {file.name}",
-            "make one with `sfumato init`, or name another folder",
-            file=file.name,
-        )
-    try:
-        from .assembling import assembled
-    except ImportError as problem:
-        if (problem.name or "").partition(".")[0] not in ("pydantic", "pydantic_core", "yaml"):
-            raise
-        raise ProjectError(
-            "projects cannot be read here", "they need pydantic and PyYAML", install_line("cli")
-        ) from None
-    return assembled(file)
 
 
 def _misfit(table: Table, source: Source) -> tuple[str, str] | None:

@@ -14,13 +14,14 @@ from pydantic import BeforeValidator, Field, WithJsonSchema
 
 from .building import checked_spend
 from .checking import Form, filled
+from .entrance import open_project
 from .faults import Faults
 from .fields import Text, said, shown
 from .form import AUTO, SpendForm
 from .lines import Text as Written
 from .lines import load
 from .problems import ProjectError
-from .project import FILE, Project, open_project
+from .project import FILE, Project
 from .published import schema_of
 from .training_columns import checked_columns
 from .training_form import TrainingForm

@@ -1,36 +1,21 @@
-"""The adviser: a small, visible part of the budget tells how much units hold, chooses the limits by it, and measures
-what they take away.
-
-Half of its share goes to histograms: in how many groups units are (where units are counted), how long their vectors
-are, how many different values they bring. The other half measures, when the limits are chosen, what they cut from each
-number (cuts.py). Where groups are chosen privately they are chosen first, so that rows of groups that are not shown
-count in no length. Everything after the noise is post-processing. Each step is a Gaussian (or Laplace) mechanism whose
-share is fixed beforehand, so all steps together are the one that is paid for (see blur.py).
-"""
+"""What the adviser measures, and what it said: public, stored with the release, and read back by whoever explains an
+answer or finishes it. How it measures is another matter (adviser.py)."""
 
 from __future__ import annotations
 
 import math
 from collections.abc import Mapping
-from dataclasses import dataclass, field
+from dataclasses import asdict, dataclass, field
 from fractions import Fraction
-from functools import partial
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from ..noise import Noise
-from . import cuts, running
-from .aggregates import VOTES
-from .cuts import COUNTED, Cut
-from .limits import MOST_KEYS, Limits
-from .measures import Measure
-from .profiles import BINS, Histogram, bar_of, groups_profile, profiles, values_profile
-from .tails import Aim, Floats, Tail, best
+from .limits import Limits
+from .measures import ROWS, Measure
+from .tails import Floats, Tail
 
 if TYPE_CHECKING:
-    from ..sources import Connection
-    from .design import Design
     from .plan import Sql
 
 ADVICE = Fraction(3, 20)
@@ -40,10 +25,10 @@ UNEVEN = 1.5
 as a group of light units loses nothing, and one of heavy units several times as much (bench/coverage.py)."""
 MOST_ROWS = 2**24
 """Noise of limits is no wider, whatever the profiles say: wider noise may be too wide to be drawn."""
-_PUT_BACK = 0.05  # of the numbers of units that choose groups
-SOME = 0.3  # of values cut from units: up to all of them may be brought by others, too
-_FARTHER = 8  # bins beyond the last clear one that a limit may stand in
-_MOST_PAIRS = 2**16
+SOME = 0.3
+"""Of values cut from units: up to all of them may be brought by others, too."""
+COUNTED = "rows that are counted"
+"""Names what is cut from the rows that quantiles and histograms count."""
 
 
 @dataclass(frozen=True)
@@ -78,7 +63,7 @@ class Layout:
     def sized(self) -> tuple[Measure, ...]:
         """The measures whose lengths have a histogram; row counts come once."""
         counts = any(each.row is None for each in self.measures)
-        return self.measures if counts or not self.rows else (*self.measures, running.ROWS)
+        return self.measures if counts or not self.rows else (*self.measures, ROWS)
 
     @property
     def histograms(self) -> int:
@@ -91,6 +76,24 @@ class Layout:
     def shares(self, advice: Fraction) -> tuple[Fraction, Fraction]:
         """Of the budget: of each histogram, and of each total that is cut."""
         return advice / 2 / max(self.histograms, 1), advice / 2 / max(self.totals, 1)
+
+
+@dataclass(frozen=True)
+class Cut:
+    """What limits took from a number, over all groups: `loss` is an estimate, `doubt` its standard deviation. Of a sum
+    in which rows may cancel, `loss` is of sizes, and `signed` what was measured, with noise of deviation `noise`."""
+
+    loss: float
+    doubt: float
+    signed: float
+    noise: float
+
+    @classmethod
+    def read(cls, raw: Mapping[str, Any]) -> Cut:
+        return cls(*(float(raw[name]) for name in ("loss", "doubt", "signed", "noise")))
+
+    def stored(self) -> dict[str, float]:
+        return asdict(self)
 
 
 @dataclass(frozen=True)
@@ -120,208 +123,6 @@ class Advice:
             "reaches": {name: str(each) for name, each in self.reaches.items()},
             "cuts": {name: each.stored() for name, each in self.cuts.items()},
         }
-
-
-def check(plan: Sql) -> None:
-    """Refuse noise that cannot be drawn, before anything is paid for."""
-    plan.blur.law(bar_of(plan.blur, plan.layout.shares(plan.advice)[0]).steps)
-    running.check(plan.front, plan.design(plan.limits or Limits()))
-
-
-def advised(plan: Sql, connection: Connection, noise: Noise) -> dict[str, Any]:
-    """Measure how much units hold, choose limits, release, and measure what the limits cut."""
-    front, layout = plan.front, plan.layout
-    each_histogram, each_total = layout.shares(plan.advice)
-    start, tails = plan.limits or Limits(most_keys=MOST_KEYS), dict[str, Tail | None]()
-    design = plan.design(start)
-    groups = running.Groups((), True) if front.selects else running.given(front, connection)
-    if layout.votes:
-        by_groups = groups_profile(front, plan.blur, connection, noise, each_histogram)
-        tails[VOTES] = _groups_tail(plan, by_groups, math.inf if front.selects else len(groups.rows))
-        if plan.advises:
-            aims = _Aims(plan, design, each_total, len(groups.rows), None)
-            start = _groups_limit(plan, aims, by_groups, tails[VOTES])
-            design = plan.design(start)
-    votes: list[float] | None = None
-    if front.selects:
-        groups, votes = running.chosen(front, design, connection, noise)
-    aims = _Aims(plan, design, each_total, len(groups.rows), votes)
-    lengths = _lengths(plan, connection, noise, groups, each_histogram)
-    tails |= {name: tail for name, (_, tail) in lengths.items()}
-    values = {
-        name: values_profile(
-            front, plan.blur, connection, noise, plan.questions.distinct[name].value, each_histogram, groups
-        )
-        for name in layout.distinct
-    }
-    tails |= {name: histogram.tail() for name, histogram in values.items()}
-    limits, reaches = start, dict[str, Fraction]()
-    if plan.advises:
-        limits, reaches = _limits(plan, start, lengths, values, tails, aims)
-    design = plan.design(limits, reaches)
-    limits = design.limits
-    found = running.sums(front, design, connection, noise, groups, votes=votes is None)
-    if votes is not None:
-        found["numbers"][VOTES] = votes
-    if not layout.rows:
-        tails.pop(COUNTED, None)
-    known = cuts.cuts(plan, design, connection, noise, groups, tails, each_total)
-    more = running.rest(front, design, connection, noise, groups, _shift(known, tails))
-    return {**running.stored(front, groups), **found, **more, "limits": Advice(limits, reaches, known).stored()}
-
-
-def _shift(known: Mapping[str, Cut], tails: Mapping[str, Tail | None]) -> float | None:
-    """The share of rows that quantiles may miss in a group; None where that is not known."""
-    tail, cut = tails.get(COUNTED), known.get(COUNTED)
-    if tail is None or cut is None:
-        return None if COUNTED in tails else 0.0
-    return min((cut.loss + cut.doubt) / max(tail.total(), 1e-300), 1.0)
-
-
-@dataclass(frozen=True)
-class _Aims:
-    """What limits are chosen for, by question."""
-
-    plan: Sql
-    design: Design
-    each_total: Fraction
-    groups: int
-    votes: list[float] | None
-
-    def of(self, name: str, share: Fraction | None = None) -> Aim:
-        """For limits that are lengths."""
-        blur, part = self.plan.blur, self.design.shares[name] if share is None else share
-        second = partial(_scale, blur, self.each_total)
-        noise = partial(_scale, blur, part)
-        return Aim(noise, second, self.typical, UNEVEN if self.plan.front.keys else 0.0)
-
-    @property
-    def typical(self) -> float:
-        """The share of a middling group."""
-        if self.votes:
-            return float(np.median(self.votes)) / max(sum(self.votes), 1e-9)
-        return 1 / max(self.groups, 1)
-
-
-def _scale(blur: Any, share: Fraction, reach: float) -> float:
-    return float(blur.scale(short(reach), share))
-
-
-def _groups_tail(plan: Sql, histogram: Histogram, most: float) -> Tail | None:
-    """A unit in t groups is sqrt(t) long where lengths are roots of squares, and adds t to all groups together."""
-    sizes = histogram.middles
-    return histogram.tail(np.sqrt(sizes) if plan.blur.kind == "gaussian" else sizes, sizes, most)
-
-
-def _groups_limit(plan: Sql, aims: _Aims, histogram: Histogram, tail: Tail | None) -> Limits:
-    """In how many groups a unit counts in full, and with how many it still has a say."""
-    if tail is None:
-        return Limits(most_keys=MOST_KEYS)
-    places = range(min(tail.last + _FARTHER, BINS))
-    numbers = sorted({min(round(histogram.longest(place)), _MOST_PAIRS) for place in places})
-    root = plan.blur.kind == "gaussian"
-    lengths = {math.sqrt(number) if root else float(number): number for number in numbers}
-    if plan.front.selects:  # wide noise hides groups, so limits are as narrow as what they cut can still be put back
-        most_cut = _PUT_BACK * tail.total()
-        sizes = ((length, tail.expected(length, aims.of(VOTES).noise(length), math.inf)[0]) for length in lengths)
-        keys = lengths[next((length for length, cut in sizes if cut <= most_cut), max(lengths))]
-    else:
-        keys = lengths[best(tail, list(lengths), aims.of(VOTES))]
-    most = next((n for n in numbers if tail.units_above(math.sqrt(n) if root else n) < 0.5), numbers[-1])
-    return Limits(keys=keys, most_keys=max(most, keys))
-
-
-def _lengths(
-    plan: Sql, connection: Connection, noise: Noise, groups: running.Groups, share: Fraction
-) -> dict[str, tuple[Histogram, Tail | None]]:
-    """Of every sum, by name: how long units are, and the curves through that."""
-    layout = plan.layout
-    if not layout.sized:
-        return {}
-    histograms = profiles(plan.front, plan.blur, connection, noise, layout.sized, share, groups, masses=layout.masses)
-    more = _heavier(histograms[0], histograms[-1], len(groups.rows)) if layout.masses else np.ones(BINS)
-    lengths = {
-        measure.name: (histogram, histogram.tail(masses=histogram.middles * _like(histogram, histograms[0], more)))
-        for measure, histogram in zip(layout.sized, histograms, strict=False)
-    }
-    if layout.rows:
-        lengths[COUNTED] = lengths[running.ROWS.name]
-        if all(each.name != running.ROWS.name for each in layout.measures):
-            del lengths[running.ROWS.name]
-    return lengths
-
-
-def _like(histogram: Histogram, first: Histogram, quotients: Floats) -> Floats:
-    """Quotients by the bin of another measure's lengths: of units as far from the last clear one."""
-    one, two = histogram.tail(), first.tail()
-    moved = 0 if one is None or two is None else two.last - one.last
-    return np.asarray(quotients[np.clip(np.arange(BINS) + moved, 0, BINS - 1)])
-
-
-def _heavier(lengths: Histogram, masses: Histogram, groups: int) -> Floats:
-    """How many times its length a unit of each bin adds to all groups together. The longest are taken to be the
-    heaviest; that quotient grows with the length as it does among units that the noise lets one see. In k groups it is
-    at most the root of k."""
-    one, two = lengths.tail(), masses.tail()
-    if one is None or two is None:
-        return np.ones(BINS)
-    points = []
-    for place in (max(one.last - 6, 0), max(one.last - 1, 0)):
-        length = float(lengths.middles[place])
-        units = max(one.units_above(length / 1.01), 1.0)
-        points.append((length, two.size_above(units) / length))
-    (short_one, low), (long_one, high) = points
-    growth = math.log(high / low) / math.log(long_one / short_one) if long_one > short_one and low > 0 else 0.0
-    quotient = high * (lengths.middles / long_one) ** min(max(growth, 0.0), 0.25)
-    return np.asarray(np.clip(quotient, 1.0, math.sqrt(max(groups, 1))))
-
-
-def _limits(
-    plan: Sql,
-    start: Limits,
-    lengths: Mapping[str, tuple[Histogram, Tail | None]],
-    values: Mapping[str, Histogram],
-    tails: Mapping[str, Tail | None],
-    aims: _Aims,
-) -> tuple[Limits, dict[str, Fraction]]:
-    """Where noise and what is not known of the cut are least together: for every sum by itself, so that none of them
-    is starved by another."""
-    measures = {each.name: each for each in plan.questions.measures}
-    chosen: dict[str, float] = {}
-    for name, (histogram, tail) in lengths.items():
-        if tail is not None:
-            asked = [*plan.questions.ranked, *plan.questions.binned]
-            share = min(aims.design.shares[each] for each in asked) if name == COUNTED else None
-            measure = measures.get(name, running.ROWS)
-            chosen[name] = best(tail, _candidates(plan, measure, histogram, tail), aims.of(name, share))
-    counted = [chosen[name] for name in chosen if measures.get(name, running.ROWS).row is None]
-    sums = [chosen[name] / float(each.largest) for name, each in measures.items() if name in chosen]
-    rows = short(max(counted or sums or [1.0]))
-    reaches = {name: short(chosen[name]) if name in chosen else rows * each.largest for name, each in measures.items()}
-    brought = [
-        best(tail, [histogram.longest(place) for place in range(min(tail.last + _FARTHER, BINS))], aim)
-        for name, histogram in values.items()
-        for tail in (tails[name],)
-        for aim in (aims.of(name),)
-        if tail is not None
-    ]
-    most = min(int(max(brought, default=1.0)), 2**18)
-    return Limits(rows=rows, keys=start.keys, most_keys=start.most_keys, values=max(most, 1)), reaches
-
-
-def _candidates(plan: Sql, measure: Measure, histogram: Histogram, tail: Tail) -> list[float]:
-    """The longest that a unit of a bin can be, for the bins that a limit may stand in."""
-    places = range(min(tail.last + _FARTHER, BINS))
-    if measure.row is None:
-        ends = [histogram.longest(k) for k in places]
-    else:
-        ends = [histogram.end(k) for k in places if histogram.end(k) >= float(measure.largest) / 64]
-    if plan.front.reading.single:
-        ends = [min(end, float(measure.largest)) for end in ends]
-    name = measure.name if measure.name in plan.questions else next(iter(plan.questions))
-    share = plan.design(Limits()).shares[name]
-    drawn = [end for end in ends if plan.blur.scale(short(end / float(measure.largest)), share) <= MOST_ROWS]
-    return sorted({*drawn}) or [float(measure.largest)]
 
 
 def short(value: float) -> Fraction:

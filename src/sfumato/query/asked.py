@@ -18,9 +18,10 @@ from sqlglot import exp
 
 from ..errors import ArgumentError, PlanError
 from . import aggregates
-from .canonical import UnsureError, canonical, says, written
-from .front import front, parsed
-from .outermost import aggregates_of, outputs_of, text_of
+from .canonical import UnsureError, canonical, says, text_of, written
+from .front import front
+from .outermost import aggregates_of, outputs_of
+from .parsing import parsed
 from .plan import Sql
 
 _TAG = "as written"

@@ -36,6 +36,11 @@ _ROOMY = (
 )  # fmt: skip
 
 
+def text_of(node: exp.Expression) -> str:
+    """By which a part of a query is found again."""
+    return node.sql("duckdb", normalize=True)
+
+
 class UnsureError(Exception):
     """The query has something that nobody proved safe to rewrite."""
 

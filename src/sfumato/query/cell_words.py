@@ -17,7 +17,7 @@ from ..sources import Csv, Source
 from ..sources.reading import flag_of
 from ..units import Unit
 from .expressions.functions.cells import asked
-from .front import parsed
+from .parsing import parsed
 
 if TYPE_CHECKING:
     from .plan import Sql

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -18,8 +18,10 @@ from ..noise import Noise
 from ..runs import Alike, Place, sizes
 from . import running
 from .design import Design
-from .front import Front
 from .running import Groups
+
+if TYPE_CHECKING:
+    from .front import Front
 
 Floats = NDArray[np.float64]
 

@@ -8,7 +8,7 @@ curves through the profile (tails.py) it says how much is missing from the sums,
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import asdict, dataclass, replace
+from dataclasses import replace
 from fractions import Fraction
 from typing import TYPE_CHECKING, Any
 
@@ -16,6 +16,7 @@ from .. import grid
 from ..laws import Law
 from ..noise import Noise
 from . import running
+from .advice import COUNTED, Cut
 from .aggregates import VOTES
 from .blur import Blur
 from .bounding import Sums, cut_pairs, cut_values
@@ -29,27 +30,7 @@ if TYPE_CHECKING:
     from .design import Design
     from .plan import Sql
 
-COUNTED = "rows that are counted"
-"""Names what is cut from the rows that quantiles and histograms count."""
 _WIDEST = 2**35  # steps: wider noise takes longer to draw exactly
-
-
-@dataclass(frozen=True)
-class Cut:
-    """What limits took from a number, over all groups: `loss` is an estimate, `doubt` its standard deviation. Of a sum
-    in which rows may cancel, `loss` is of sizes, and `signed` what was measured, with noise of deviation `noise`."""
-
-    loss: float
-    doubt: float
-    signed: float
-    noise: float
-
-    @classmethod
-    def read(cls, raw: Mapping[str, Any]) -> Cut:
-        return cls(*(float(raw[name]) for name in ("loss", "doubt", "signed", "noise")))
-
-    def stored(self) -> dict[str, float]:
-        return asdict(self)
 
 
 def cuts(

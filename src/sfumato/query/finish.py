@@ -11,13 +11,12 @@ import numpy as np
 from sqlglot import exp
 
 from . import cell_words
-from .advice import Advice
+from .advice import COUNTED, Advice
 from .aggregates import Binned, Ranked, Statistic
-from .cuts import COUNTED
+from .canonical import text_of
 from .design import Design
 from .hints import Hints, loss
 from .limits import Limits
-from .outermost import text_of
 from .quantiles import rank_error
 from .raised import doubts, exposed_names, lifted_bars, raised, title
 from .refusal import QueryError

@@ -3,16 +3,13 @@
 from __future__ import annotations
 
 import math
-import re
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from fractions import Fraction
 from functools import cached_property
 from typing import Any
 
-import sqlglot
 from sqlglot import exp
-from sqlglot.errors import SqlglotError
 
 from ..schema import Schema
 from ..units import Unit
@@ -22,14 +19,11 @@ from .expressions.functions.cells import asked
 from .keys import Key, keys_of, within
 from .kinds import Kind, Typed
 from .outermost import Outermost, outputs_of, shown_as, take_apart
-from .refusal import TYPED, QueryError
+from .parsing import parsed, too_deep
+from .refusal import QueryError
 from .relations.bases import steady
 from .relations.reading import Reading, base_tables, reading
 from .relations.rows_of import with_ctes
-
-_TOKEN = re.compile(r"<Token .*?text: (.*), line: \d+, col: .*?>", re.DOTALL)  # the parser's own name for a word
-_LACKING = re.compile(r"Required keyword: '\w+' missing for <class '[\w.]+'>")
-_HALF = re.compile("[\ud800-\udfff]")
 
 
 @dataclass(frozen=True)
@@ -148,7 +142,7 @@ def front(
     except QueryError as problem:
         raise problem.within(text) from None
     except RecursionError:
-        raise _too_deep() from None
+        raise too_deep() from None
 
 
 def presented(front: Front, text: str) -> Front:
@@ -161,37 +155,3 @@ def presented(front: Front, text: str) -> Front:
         return replace(front, outermost=shown_as(front.outermost, select, outputs_of(tree)))
     except (QueryError, StopIteration):
         raise UnsureError from None
-
-
-def _too_deep() -> QueryError:
-    return QueryError("The query is nested too deeply.", "use fewer levels of brackets")
-
-
-def parsed(text: str) -> exp.Query:
-    """One SELECT."""
-    if _HALF.search(text):  # which no terminal, log or engine takes
-        raise QueryError("The query holds half of a character.", "write its characters whole, in UTF-8")
-    try:
-        trees = [tree for tree in sqlglot.parse(text, dialect="duckdb") if tree and not isinstance(tree, exp.Semicolon)]
-    except SqlglotError as problem:
-        found = getattr(problem, "errors", None) or [{}]
-        where = f" at line {found[0]['line']}, column {found[0]['col']}" if "line" in found[0] else ""
-        said = _in_words(found[0].get("description", "it cannot be read"))
-        raise QueryError(f"This is not SQL{where}: {said}.", "mend the query there, or see docs/sql.md") from None
-    except RecursionError:
-        raise _too_deep() from None
-    if len(trees) != 1:
-        raise QueryError(f"One query at a time is answered, and there are {len(trees)}.", "ask them one by one")
-    if not isinstance(trees[0], exp.Query):
-        raise QueryError("Only SELECT reads data here.", "write SELECT ... FROM ...", trees[0])
-    for node in trees[0].walk():
-        node.comments = None  # they are no part of the text that tells expressions apart
-        if isinstance(node, exp.Func) and "start" in node.meta:
-            node.meta[TYPED] = text[node.meta["start"] : node.meta["end"] + 1].upper()
-    return trees[0]
-
-
-def _in_words(said: str) -> str:
-    """What the parser says, without its names for its own parts."""
-    said = _LACKING.sub("something is missing here", said)
-    return _TOKEN.sub(lambda token: "the end" if token[1] == "SENTINEL" else token[1], said)

@@ -139,3 +139,6 @@ def weight_bits(scales: list[tuple[Measure, Fraction]]) -> int:
 
 def count_rows() -> Measure:
     return Measure("rows", None, Fraction(0), Fraction(1), True, "rows")
+
+
+ROWS = count_rows()

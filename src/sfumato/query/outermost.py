@@ -12,6 +12,7 @@ from sqlglot import exp
 from .. import times
 from . import aggregates
 from .aggregates import Aggregate, Argument, Interval
+from .canonical import text_of
 from .kinds import Kind, Typed
 from .measures import stored_text
 from .refusal import QueryError, typed_name
@@ -394,10 +395,6 @@ def _output_name(node: exp.Expression, place: int) -> str:
     if isinstance(node, exp.Alias):
         return node.alias.lower()
     return node.name.lower() if isinstance(node, exp.Column) else text_of(node) or f"column {place}"
-
-
-def text_of(node: exp.Expression) -> str:
-    return node.sql("duckdb", normalize=True)
 
 
 def _edge(node: exp.Expression, kind: Kind) -> Any:

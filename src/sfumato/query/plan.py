@@ -24,8 +24,9 @@ from ..sources import Connection
 from ..sources.duckdb import DUCKDB
 from ..units import Unit, rows_or_users
 from . import copies, explain, finish, ranks, running
-from .advice import ADVICE, Layout, advised
-from .advice import check as check_advice
+from .advice import ADVICE, Layout
+from .adviser import advised
+from .adviser import check as check_advice
 from .blur import Blur, blur
 from .canonical import UnsureError
 from .design import Design, Questions, shares_of
@@ -324,12 +325,11 @@ class Sql(Plan[Connection, dict[str, Any]]):
 
     @classmethod
     def sample(cls) -> Sql:
-        from .ask import sql
-
+        """As `sql` makes it: in the one way that its question is written."""
         columns = {"id": key(), "ward": category(("east", "north", "west")), "days": real(0, 9)}
         tables = Schema({"visits": Table(columns, unit="id")})
-        text = "SELECT ward, COUNT(*) AS n, SUM(days) AS total FROM visits GROUP BY ward"
-        return sql(text, tables, unit=Unit("user:id"), epsilon=1, delta=1e-6, limits=Limits(rows=2))
+        text = "SELECT ward, COUNT(*), SUM(days) FROM visits GROUP BY ward"
+        return cls(text=text, schema=tables, protects=Unit("user:id"), epsilon=1, delta=1e-6, limits=Limits(rows=2))
 
 
 def _bounds(given: Any) -> Named[str, tuple[Fraction, Fraction]]:

@@ -20,14 +20,14 @@ from ..noise import Noise
 from . import running
 from .blur import Blur
 from .bounding import pair_profile, profile
-from .front import Front
 from .integers import wholes
 from .kinds import Kind, Typed
-from .measures import Coordinate, Measure
+from .measures import ROWS, Coordinate, Measure
 from .tails import CLEAR, Tail, fitted
 
 if TYPE_CHECKING:
     from ..sources import Connection
+    from .front import Front
 
 Floats = NDArray[np.float64]
 
@@ -149,7 +149,7 @@ def _histograms(
 def bar_of(blur: Blur, share: Fraction) -> Coordinate:
     """One bar of a histogram for this share: a unit moves one of them by 1."""
     scale = blur.scale(Fraction(1), share)
-    return Coordinate(running.ROWS, Fraction(1), share, scale, min(_BITS, max(34 - grid.floor_log2(scale), 0)))
+    return Coordinate(ROWS, Fraction(1), share, scale, min(_BITS, max(34 - grid.floor_log2(scale), 0)))
 
 
 def _quantum(measure: Measure) -> tuple[Any, int]:

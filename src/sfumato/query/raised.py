@@ -20,9 +20,8 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from ..laws import RoundedGaussian
-from .advice import SOME, UNEVEN, Advice
+from .advice import COUNTED, SOME, UNEVEN, Advice, Cut
 from .aggregates import VOTES
-from .cuts import COUNTED, Cut
 from .design import Design
 from .measures import Measure
 from .released.figures import Figure, Selected, measured, selected

@@ -13,8 +13,8 @@ from typing import TYPE_CHECKING, Any
 from .. import checks
 from ..errors import ArgumentError
 from .aggregates import Ranked
+from .canonical import text_of
 from .leaves import Leaves
-from .outermost import text_of
 
 if TYPE_CHECKING:
     from .plan import Sql

@@ -19,22 +19,21 @@ from ..noise import Noise
 from .aggregates import VOTES
 from .bounding import Sums, distinct_values, sampled
 from .design import Design
-from .front import Front
 from .integers import Integers, wholes
 from .keys import among, label, listed, ordering
 from .kinds import Kind, Typed
-from .measures import Coordinate, count_rows
+from .measures import Coordinate
 from .quantiles import histogram, quantiles
 
 if TYPE_CHECKING:
     import pyarrow
 
     from ..sources import Connection
+    from .front import Front
 
 Row = tuple[Any, ...]
 
 _NUMBER = Kind("whole")
-ROWS = count_rows()
 
 
 @dataclass(frozen=True)

@@ -14,9 +14,9 @@ from .. import checks
 from ..errors import ArgumentError
 from . import ranks
 from .aggregates import Statistic
+from .canonical import text_of
 from .design import Design
 from .finish import expected
-from .outermost import text_of
 from .plan import Sql
 from .released import figures
 

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
+from .canonical import text_of
 from .limits import Limits
-from .outermost import text_of
 
 if TYPE_CHECKING:
     from .plan import Sql

@@ -11,8 +11,10 @@ from .. import checks
 from ..ledger.ledger import Ledger
 from ..units import Unit
 from . import disclosure, gauges, guarantee, listing, proof, words
-from .accounts import About, Declared, Released, Statement
-from .accounts.statement import Under
+from .accounts.about import About
+from .accounts.register import Declared
+from .accounts.releases import Released
+from .accounts.statement import Statement, Under
 from .over_time import OverTime
 from .redaction import Redaction
 from .reports import Report

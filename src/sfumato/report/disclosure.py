@@ -8,7 +8,8 @@ from typing import Any
 
 from .. import checks
 from ..ledger.ledger import Ledger
-from .accounts import About, Declared
+from .accounts.about import About
+from .accounts.register import Declared
 from .redaction import Redaction
 from .words import UNKNOWN
 

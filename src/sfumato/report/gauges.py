@@ -7,7 +7,8 @@ from typing import Any
 
 from ..plan import Gauge
 from . import words
-from .accounts import Released, Statement
+from .accounts.releases import Released
+from .accounts.statement import Statement
 
 
 def charged(row: Released) -> list[dict[str, Any]]:

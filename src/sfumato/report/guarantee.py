@@ -14,7 +14,8 @@ from ..events import Event
 from ..plan import Plan
 from ..units import RELATIONS, Unit
 from . import words
-from .accounts import Released, Statement
+from .accounts.releases import Released
+from .accounts.statement import Statement
 from .accounts.variants import at_own_delta
 from .explain import Explanation, explain
 

@@ -8,8 +8,8 @@ from typing import Any
 
 from ..ledger.ledger import Ledger
 from . import questions, stored, words
-from .accounts import Released
 from .accounts.plans import bound_words
+from .accounts.releases import Released
 from .accounts.variants import at_own_delta
 from .redaction import Redaction
 

@@ -7,8 +7,8 @@ from datetime import UTC, datetime
 from itertools import pairwise
 from typing import Any
 
-from .accounts import Released
 from .accounts.history import moment
+from .accounts.releases import Released
 
 MOST = 400  # steps of one gauge that are kept: a plot has no more columns
 

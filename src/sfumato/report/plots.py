@@ -15,12 +15,13 @@ from typing import Any
 
 import numpy as np
 
-from .. import checks, display
+from .. import checks
 from ..accounting import price
 from ..accounting.tradeoff import tradeoff
 from ..events import Event
 from ..exact import float_above
 from ..ledger.ledger import Ledger
+from ..plain_text import printable
 from ..plan import Plan
 from .axes import axes
 from .explain import most_found
@@ -163,7 +164,7 @@ def plot_budget(ledger: Ledger, account: str, *, ax: Any = None) -> Any:
     ax.set_ylim(0, 105)
     ax.set_xlabel("time (UTC)" if timed else "entry of the ledger")
     ax.set_ylabel("spent, % of the limit")
-    ax.set_title(f"Budget of {display.printable(account)}", parse_math=False)
+    ax.set_title(f"Budget of {printable(account)}", parse_math=False)
     ax.legend()
     return ax
 

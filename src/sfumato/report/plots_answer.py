@@ -8,6 +8,7 @@ from collections.abc import Mapping, Sequence
 from typing import Any, NamedTuple
 
 from .. import checks, display
+from ..plain_text import printable
 from ..release import Release
 from .axes import axes
 
@@ -159,5 +160,5 @@ def _size(value: Any) -> float:
 
 
 def _short(label: Any) -> str:
-    words = "NULL" if label is None else display.printable(label)
+    words = "NULL" if label is None else printable(label)
     return words if len(words) <= _WIDEST else words[: _WIDEST - 3] + "..."

@@ -6,7 +6,7 @@ import re
 from typing import Any
 
 from . import trainings, words
-from .accounts import Released
+from .accounts.releases import Released
 from .redaction import Redaction
 
 QUERY = "plan-sql/1"

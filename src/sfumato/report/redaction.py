@@ -8,8 +8,7 @@ from __future__ import annotations
 from collections.abc import Collection
 from typing import TypeVar
 
-from .accounts.about import known_fields
-from .accounts.nist import WITHHELD
+from .accounts.about import WITHHELD, known_fields
 
 T = TypeVar("T")
 

@@ -10,8 +10,10 @@ from ..errors import ArgumentError
 from ..ledger.ledger import Ledger
 from ..release import Release
 from . import disclosure, gauges, guarantee, proof, questions, stored, words
-from .accounts import About, Released, Statement
+from .accounts.about import About
 from .accounts.plans import bound_words, noises
+from .accounts.releases import Released
+from .accounts.statement import Statement
 from .redaction import Redaction
 from .reports import Report
 from .unprotected import gaps

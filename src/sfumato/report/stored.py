@@ -10,8 +10,8 @@ from ..errors import ArgumentError, SfumatoError
 from ..plan import Plan
 from ..release import Release
 from . import answers, biases, words
-from .accounts import Released
 from .accounts.history import plan_of
+from .accounts.releases import Released
 from .questions import QUERY
 from .redaction import Redaction
 from .trainings import MODEL, TRAINING

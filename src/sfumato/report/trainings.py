@@ -6,7 +6,7 @@ import json
 from fractions import Fraction
 from typing import Any
 
-from .accounts import Released
+from .accounts.releases import Released
 
 TRAINING = "plan-sgd/1"
 MODEL = "The answer is a model, which no page shows: whoever trained it has its weights."

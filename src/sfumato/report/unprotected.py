@@ -6,7 +6,7 @@ from collections.abc import Iterable, Iterator
 from typing import NamedTuple
 
 from ..units import Unit
-from .accounts import Declared
+from .accounts.register import Declared
 
 
 class Gap(NamedTuple):

@@ -9,11 +9,10 @@ from datetime import UTC, date, datetime
 from fractions import Fraction
 from typing import Any
 
-from ..display import percent, printable
-from .accounts import Released
-from .accounts.findings import UNKNOWN
+from ..plain_text import percent, printable
+from .accounts.about import UNKNOWN, WITHHELD
 from .accounts.history import moment
-from .accounts.nist import WITHHELD
+from .accounts.releases import Released
 from .accounts.statement import digits_above
 
 _TOGETHER = re.compile(r"(?<=\d) (?=%)|(?<=±) (?=\d)")  # no line ends there

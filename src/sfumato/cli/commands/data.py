@@ -217,6 +217,7 @@ def rehearse(
 
 
 def schema(
+    context: typer.Context,
     name: Annotated[
         str | None, typer.Argument(metavar="NAME", help="`project`, `plan`, or a document of --json, such as `query`.")
     ] = None,
@@ -228,6 +229,6 @@ def schema(
     def work() -> Outcome:
         from ..work.schemas import published
 
-        return published(name)
+        return published(name, context.find_root().command)
 
     tell(work, json=json, debug=debug)

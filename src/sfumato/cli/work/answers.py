@@ -7,8 +7,8 @@ from pathlib import Path
 from rich.console import Console
 from rich.text import Text
 
-from ...display import printable
 from ...office.answers import FORMATS as FILES
+from ...plain_text import printable
 from ...query.released.answer import Answer
 from ...query.released.texts import Cell, legend, texts_of
 from ...release import Release

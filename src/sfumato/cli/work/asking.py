@@ -10,12 +10,12 @@ from typing import Any
 from rich.console import Console
 from rich.text import Text
 
-from ...display import printable
 from ...office.answers import encoded
 from ...office.asking import Order, QueryDocument
 from ...office.asking import answered as answer
 from ...office.desk import Paid
 from ...office.documents import Agreement
+from ...plain_text import printable
 from ...project import open_project
 from ..problems import CommandError
 from ..screen import facts, say

@@ -23,7 +23,7 @@ from ...schema import Schema
 from ..problems import FILE as FILE_CODE
 from ..problems import CommandError, meant
 from ..watching import Terminal
-from .running import order_of
+from .ordering import order_of
 
 _LIST = "sfumato-plan"
 _NO_PLANS = (".json", ".csv", ".tsv", ".parquet", ".duckdb", ".sql", ".py", ".html")

@@ -19,9 +19,9 @@ from ..watching import Terminal
 from .answers import show_release
 from .asked import Asked
 from .budgets import show_accounts
+from .ordering import order_of
 from .quoting import error_text, in_words
 from .run_words import WORDS, show_price, show_verdict
-from .running import order_of
 
 _WIDE = len("verdict")
 _ENDINGS = (".yaml", ".yml")

@@ -9,7 +9,6 @@ from typing import Any, Literal, get_args, get_type_hints
 
 from pydantic import RootModel
 from rich.console import Console
-from typer.main import get_command
 
 from ... import project as projects
 from ...office.documents import Document as OfficeDocument
@@ -33,11 +32,11 @@ class _Schema(RootModel[dict[str, Any]]):
     """A JSON Schema, as it is."""
 
 
-def published(name: str | None) -> Outcome:
-    """One schema, or the list of them."""
+def published(name: str | None, program: Any) -> Outcome:
+    """One schema, or the list of them; `program` is the command line, which says what each is printed by."""
     known = documents()
     if name is None:
-        names = _FILES | {each: _meaning(each, kind) for each, kind in sorted(known.items())}
+        names = _FILES | {each: _meaning(each, kind, program) for each, kind in sorted(known.items())}
         body = SchemasDocument(names=names)
         return Outcome(body, lambda console: _list(console, names))
     if name in _FILES:
@@ -83,11 +82,9 @@ def _below(kind: type[Any]) -> list[type[Any]]:
     return [each for child in kind.__subclasses__() for each in (child, *_below(child))]
 
 
-def _meaning(name: str, kind: type[Any]) -> str:
+def _meaning(name: str, kind: type[Any], program: Any) -> str:
     """Most documents bear the name of their command; the others say themselves what they are."""
-    from ..app import app
-
-    command: Any = get_command(app)
+    command = program
     for word in name.split("-"):
         command = getattr(command, "commands", {}).get(word)
     if command is not None:

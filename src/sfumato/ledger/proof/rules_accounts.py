@@ -8,9 +8,9 @@ from typing import Any
 
 from ...accounting.filters import Budget, Filter
 from ...errors import BudgetError
-from ..grants import changed
 from ..policy.approvals import Act
 from ..stores.base import Account
+from ..tree import changed
 from .rules_data import no_other_unit
 from .rules_governing import used
 from .state import Entry, EntryError, State
@@ -153,14 +153,3 @@ def close_account(state: State, entry: Entry) -> None:
 
 def unlock(state: State, entry: Entry) -> None:
     state.put(replace(state.account(entry["account"]), failures=0))
-
-
-def limited_above(state: State, account: Account) -> set[str]:
-    found: set[str] = set()
-    while account.parent is not None and account.parent not in found:
-        account = state.account(account.parent)
-        if account.closed:
-            raise EntryError("an account above is closed")
-        if account.filter is not None:
-            found.add(account.name)
-    return found

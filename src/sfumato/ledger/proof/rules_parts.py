@@ -12,9 +12,8 @@ from typing import Any
 from ... import record
 from ...events import Sequence
 from ...plan import Receipt
-from .rules_accounts import limited_above
 from .rules_receipts import new_receipt
-from .state import Entry, EntryError, Settled, State
+from .state import Entry, EntryError, Settled, State, limited_above
 
 _LISTS = {"plan-sequence/1": "plans"}  # plans that are lists, and the field that holds their parts
 

@@ -11,12 +11,11 @@ from ...accounting.filters import Block, Charge, Filter, HeldSteps, Hold, Priced
 from ...events import Repeat
 from ...plan import Receipt
 from ..policy.approvals import Act
-from .rules_accounts import limited_above
 from .rules_data import owned
 from .rules_governing import used
 from .rules_parts import listed
 from .rules_receipts import new_receipt
-from .state import Entry, EntryError, Settled, State
+from .state import Entry, EntryError, Settled, State, limited_above
 
 
 def _paying(state: State, entry: Entry) -> Receipt:

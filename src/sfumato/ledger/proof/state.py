@@ -81,3 +81,14 @@ class State:
 
     def put(self, account: Account) -> None:
         self.accounts[account.name] = account
+
+
+def limited_above(state: State, account: Account) -> set[str]:
+    found: set[str] = set()
+    while account.parent is not None and account.parent not in found:
+        account = state.account(account.parent)
+        if account.closed:
+            raise EntryError("an account above is closed")
+        if account.filter is not None:
+            found.add(account.name)
+    return found

@@ -11,10 +11,11 @@ from typing import Any
 import numpy as np
 
 from ...checks import library, refuse
-from ...display import csv_text
+from ...exhibits import Exhibit
+from ...plain_text import csv_text
 from .figures import Bools, Figure
 from .mixtures import Floats, Spreads
-from .texts import ROWS, Cell, drawn, page
+from .texts import ROWS, Cell, drawn
 from .values import Keys, Lists, Truth, Value, keys_of
 
 _ALPHA = 0.05
@@ -32,7 +33,7 @@ class Output:
     bias: tuple[Floats | None, ...] = ()
 
 
-class Answer:
+class Answer(Exhibit):
     """What `release.value` is for SQL. Columns are keys, or numbers with error bars; NULL is None.
 
     columns     the names, as in the SELECT list
@@ -42,6 +43,8 @@ class Answer:
     raw         numbers before they were raised to 0 or otherwise clipped, for the columns where that was done
     notes       what was clipped, dropped and suppressed, as far as it may be known
     """
+
+    _card = "sfumato.query.released.answer_card:card"
 
     def __init__(
         self, outputs: Sequence[Output], spreads: Spreads, rows: Sequence[int] | Any, notes: Sequence[str] = ()
@@ -222,15 +225,12 @@ class Answer:
         return None
 
     def __str__(self) -> str:
-        return drawn(self.columns, self._shown(), len(self), self.notes)
+        return drawn(self.columns, self.first_cells(), len(self), self.notes)
 
     def __repr__(self) -> str:
         return str(self)
 
-    def _repr_html_(self) -> str:
-        return page(self.columns, self._shown(), len(self), self.notes)
-
-    def _shown(self) -> list[list[Cell]]:
+    def first_cells(self) -> list[list[Cell]]:
         """The cells of each column, as far down as a reader sees."""
         first = Answer(list(self._outputs.values()), self._spreads, self._rows[:ROWS])
         return [first.cells(name) for name in first.columns]

@@ -1,4 +1,4 @@
-"""A table as text and as HTML: numbers beside their error bars, as many digits as the noise lets through."""
+"""A table as text: numbers beside their error bars, as many digits as the noise lets through."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ import math
 from collections.abc import Sequence
 from typing import Any, NamedTuple
 
-from ... import display
+from ...plain_text import printable
 
 ROWS = 20
 _WIDEST = 60
@@ -27,9 +27,9 @@ class Cell(NamedTuple):
 
 def drawn(names: Sequence[str], columns: Sequence[Sequence[Cell]], rows: int, notes: Sequence[str]) -> str:
     """Aligned text, with the notes below."""
-    names, notes = [list(map(display.printable, texts)) for texts in (names, notes)]
+    names, notes = [list(map(printable, texts)) for texts in (names, notes)]
     shown = [[texts_of(cell) for cell in column[:ROWS]] for column in columns]
-    right = [any(_is_number(cell) for cell in column[:ROWS]) for column in columns]
+    right = [any(is_number(cell) for cell in column[:ROWS]) for column in columns]
     parts = []
     for name, cells, to_right in zip(names, shown, right, strict=True):
         first, second = (max((len(cell[i]) for cell in cells), default=0) for i in (0, 1))
@@ -39,61 +39,10 @@ def drawn(names: Sequence[str], columns: Sequence[Sequence[Cell]], rows: int, no
         head = f"{name:>{first}}" if to_right else name
         parts.append([f"{head:<{width}}", *(f"{line:<{width}}" for line in lines)])
     lines = ["  ".join(cells).rstrip() for cells in zip(*parts, strict=True)]
-    return "\n".join([*lines, *_below(columns, rows, notes)])
+    return "\n".join([*lines, *below(columns, rows, notes)])
 
 
-def page(names: Sequence[str], columns: Sequence[Sequence[Cell]], rows: int, notes: Sequence[str]) -> str:
-    """The same for a notebook, each number with its error bar drawn to the scale of its column."""
-    names, head = list(map(display.printable, names)), list[str]()
-    shown: list[list[Any]] = []
-    right: list[int] = []
-    for name, column in zip(names, columns, strict=True):
-        cells = column[:ROWS]
-        if any(_is_number(cell) for cell in cells):
-            right.append(len(head))
-        parts = [texts_of(cell) for cell in cells]
-        points = [_point(cell) for cell in cells]
-        known = [point for point in points if point is not None]
-        if not known:
-            head.append(name)
-            shown.append(["".join(each) for each in parts])
-            continue
-        within = display.span(_seen(cells) or known)
-        head += [name, "", ""]
-        shown += [[value for value, _ in parts], [bar.strip() for _, bar in parts]]
-        shown.append(
-            [
-                ""
-                if point is None
-                else display.error_bar(*point, within, doubt=cell.doubt, above=cell.above, below=cell.below)
-                for point, cell in zip(points, cells, strict=True)
-            ]
-        )
-    below = [display.paragraph(line, quiet=True) for line in _below(columns, rows, notes)]
-    return display.card("", display.table(head, list(zip(*shown, strict=True)), right=right), *below)
-
-
-def _seen(cells: Sequence[Cell]) -> list[tuple[float, float | None]]:
-    """What the scale of a column must hold: the numbers that noise does not hide, which would be lost beside the
-    others. A number that stands alone is seen against 0."""
-    found: list[tuple[float, float | None]] = [p for each in cells if not each.doubt and (p := _point(each))]
-    alone = len(found) == 1 and not isinstance(cells[0].value, datetime.date)
-    return [*found, (0.0, None)] if alone else found
-
-
-def _point(cell: Cell) -> tuple[float, float] | None:
-    """Where a cell with an error bar stands, in the numbers that its width is in: days of dates, microseconds."""
-    if not isinstance(cell.width, int | float) or not cell.width or cell.value is None:
-        return None
-    value = cell.value
-    if isinstance(value, datetime.datetime):
-        value = (value - datetime.datetime(1970, 1, 1, tzinfo=value.tzinfo)) / datetime.timedelta(microseconds=1)
-    elif isinstance(value, datetime.date):
-        value = value.toordinal()
-    return (float(value), float(cell.width)) if isinstance(value, int | float) else None
-
-
-def _below(columns: Sequence[Sequence[Cell]], rows: int, notes: Sequence[str]) -> list[str]:
+def below(columns: Sequence[Sequence[Cell]], rows: int, notes: Sequence[str]) -> list[str]:
     lines = [f"... and {rows - ROWS} more"] if rows > ROWS else []
     cells = [cell for column in columns for cell in column[:ROWS]]
     if said := legend(cells, "95 %"):
@@ -163,12 +112,12 @@ def _number(value: Any, width: float | None) -> str:
 def _plain(value: Any) -> str:
     if value is None:
         return "NULL"
-    return display.printable(value)
+    return printable(value)
 
 
 def _short(text: str) -> str:
     return text if len(text) <= _WIDEST else text[: _WIDEST - 3] + "..."
 
 
-def _is_number(cell: Cell) -> bool:
+def is_number(cell: Cell) -> bool:
     return cell.number or (isinstance(cell.value, int | float) and not isinstance(cell.value, bool))

@@ -2,16 +2,13 @@
 
 from __future__ import annotations
 
-from collections import Counter
 from collections.abc import Collection
 from dataclasses import dataclass
 
 from ... import checks
-from .findings import UNKNOWN, Findings
 
-_MOST = 20  # names in a list, the most frequent first
-
-_FLAVOURS = {"rho": "Zero-concentrated DP", "pure": "Pure DP", "approximate": "Approximate DP"}
+UNKNOWN = "not stated"
+WITHHELD = "withheld"
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -51,23 +48,6 @@ class About:
 
     def __post_init__(self) -> None:
         checks.one_of(self.model, "model", ("Central", "Local", "Shuffle", "Federated"))
-
-
-def flavour(found: Findings) -> str:
-    limit = found.statement.largest
-    if limit is None:
-        return UNKNOWN
-    return _FLAVOURS["rho" if limit.rho is not None else "approximate" if limit.delta else "pure"]
-
-
-def roles(found: Findings) -> str:
-    named = {role: count for role, count in found.roles.items() if role != UNKNOWN}
-    return f"roles of the policy in force: {counted(Counter(named))}" if named else UNKNOWN
-
-
-def counted(counts: Counter[str]) -> str:
-    told = [f"{name} ({count})" for name, count in counts.most_common(_MOST)]
-    return ", ".join([*told, *([f"and {len(counts) - _MOST} more"] if len(counts) > _MOST else [])]) or UNKNOWN
 
 
 def known_fields(redact: Collection[str], names: set[str]) -> None:

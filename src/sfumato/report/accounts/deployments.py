@@ -9,8 +9,8 @@ from typing import Any
 from ... import checks
 from ...ledger.stores.base import Store
 from . import yaml_text
-from .about import About, counted, flavour, known_fields, roles
-from .findings import UNKNOWN, Findings, findings
+from .about import UNKNOWN, About, known_fields
+from .findings import Findings, counted, findings, flavour, roles
 from .statement import digits_above
 
 

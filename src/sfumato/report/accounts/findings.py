@@ -14,6 +14,7 @@ from ...ledger.proof.chain import Link
 from ...ledger.stores.base import Book, Store
 from ...ledger.tree import above
 from ...ledger.tree import found as book_account
+from .about import UNKNOWN
 from .history import entry_of
 from .plans import bound_words, mechanisms, noises
 from .register import Declared, charged_together, declared_in, is_of
@@ -21,9 +22,10 @@ from .releases import releases
 from .statement import Statement, stated
 from .tally import Tally, Tallying
 
-UNKNOWN = "not stated"
 OTHERS = "others"
 _SHOWN = 20  # different bounds that are listed
+_MOST = 20  # names in a list, the most frequent first
+_FLAVOURS = {"rho": "Zero-concentrated DP", "pure": "Pure DP", "approximate": "Approximate DP"}
 _KEPT = 1000  # different purposes that are counted each for itself: a free text may be new every time
 
 
@@ -133,3 +135,20 @@ def _bound(found: Findings, text: str) -> None:
         found.bounds[text] += 1
     else:
         found.more_bounds = True
+
+
+def flavour(found: Findings) -> str:
+    limit = found.statement.largest
+    if limit is None:
+        return UNKNOWN
+    return _FLAVOURS["rho" if limit.rho is not None else "approximate" if limit.delta else "pure"]
+
+
+def roles(found: Findings) -> str:
+    named = {role: count for role, count in found.roles.items() if role != UNKNOWN}
+    return f"roles of the policy in force: {counted(Counter(named))}" if named else UNKNOWN
+
+
+def counted(counts: Counter[str]) -> str:
+    told = [f"{name} ({count})" for name, count in counts.most_common(_MOST)]
+    return ", ".join([*told, *([f"and {len(counts) - _MOST} more"] if len(counts) > _MOST else [])]) or UNKNOWN

@@ -13,12 +13,10 @@ from typing import Any, NamedTuple
 from ... import checks
 from ...accounting.budget import Budget
 from ...ledger.stores.base import Store
-from .about import About, counted, flavour, known_fields, roles
-from .findings import UNKNOWN, Findings, findings
+from .about import UNKNOWN, WITHHELD, About, known_fields
+from .findings import Findings, counted, findings, flavour, roles
 from .hazards import Hazard, hazards
 from .statement import digits_above
-
-WITHHELD = "withheld"
 
 
 class Line(NamedTuple):

@@ -16,12 +16,12 @@ from ... import checks
 from ...accounting.balance import Balance, failures_of
 from ...accounting.budget import Budget
 from ...accounting.filters import Filter
+from ...exhibits import Exhibit
 from ...ledger.balances import like_the_last
 from ...ledger.charges import LOCK_AFTER
 from ...ledger.policy.policy import Policy
 from ...ledger.stores.base import Account, Store
 from ...ledger.tree import found, limited_below
-from . import page
 from .statement_text import gauge_lines, lines
 from .tally import Beside, Tally, basic, in_advance, tally
 
@@ -56,7 +56,7 @@ class Under(NamedTuple):
 
 
 @dataclass(frozen=True, kw_only=True)
-class Statement:
+class Statement(Exhibit):
     """An account as of entry `number`.
 
     change     the neighbouring relation of its unit
@@ -70,6 +70,8 @@ class Statement:
     inexact    releases whose noise is of float grade: for them the guarantee assumes what floats only come near to
     lifetime   for a data set in blocks: what all blocks together have come to, for one unit
     """
+
+    _card = "sfumato.report.accounts.page:statement"
 
     account: str
     level: str
@@ -162,9 +164,6 @@ class Statement:
     def gauges(self) -> str:
         """The ways of adding up that are open, each with what is spent and left."""
         return "\n".join(gauge_lines(self))
-
-    def _repr_html_(self) -> str:
-        return page.statement(self)
 
 
 def statement(store: Store, account: str, *, delta: Any = None) -> Statement:
