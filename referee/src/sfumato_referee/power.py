@@ -87,9 +87,9 @@ def events(plan: Plan[Any, Any], pair: Pair, *, faulty: bool = True, most: int =
     """The events that tell most, by the law of the plan with half its noise: large likelihood
     ratios of numbers with noise, and where outcomes can be listed, the sets of those whose probabilities differ most.
     None for other plans."""
-    known = moved.moves(plan, pair)
-    if known is not None:
-        for t, here, there in moved.tails([(narrowed(law) if faulty else law, move) for law, move in known]):
+    moves = moved.moves(plan, pair)
+    if moves is not None:
+        for t, here, there in moved.tails([(narrowed(law) if faulty else law, move) for law, move in moves]):
             yield Event(here, there, f"a loss of {t:.3g} or more")
         return
     try:
@@ -104,8 +104,8 @@ def events(plan: Plan[Any, Any], pair: Pair, *, faulty: bool = True, most: int =
             yield Event(sum(one[x] for x in chosen), sum(other.get(x, 0.0) for x in chosen), f"one of {size} outputs")
 
 
-def _floats(found: Listed) -> dict[bytes, float]:
-    return {name: float(chance) for name, chance in found.chances.items()}
+def _floats(outcomes: Listed) -> dict[bytes, float]:
+    return {name: float(chance) for name, chance in outcomes.chances.items()}
 
 
 def predicted(
@@ -114,11 +114,11 @@ def predicted(
     """The chance that the plan with half its noise is caught on this pair, by its worst event; nan where its law is not
     known."""
     sold = claims_of(plan) if claims is None else claims
-    found = list(events(plan, pair, faulty=faulty))
-    if not found and moved.moves(plan, pair) is not None:
+    telling = list(events(plan, pair, faulty=faulty))
+    if not telling and moved.moves(plan, pair) is not None:
         return 0.0  # the pair moves nothing
-    found.sort(key=lambda event: -_score(event, sold, runs))
-    return max((detection(event, sold, runs) for event in found[:4]), default=math.nan)
+    telling.sort(key=lambda event: -_score(event, sold, runs))
+    return max((detection(event, sold, runs) for event in telling[:4]), default=math.nan)
 
 
 def _score(event: Event, claims: Claims, runs: int) -> float:
@@ -152,10 +152,10 @@ def pick(
             if best is not None and best.power >= sure and runs > best.runs:
                 break
             chances = [predicted(plan, pair, runs=runs, claims=sold) for pair in tried]
-            found = Choice(epsilon, runs, max((each for each in chances if not math.isnan(each)), default=0.0))
-            if best is None or _better(found, best, sure):
-                best = found
-            if found.power >= sure:
+            choice = Choice(epsilon, runs, max((each for each in chances if not math.isnan(each)), default=0.0))
+            if best is None or _better(choice, best, sure):
+                best = choice
+            if choice.power >= sure:
                 break
     assert best is not None
     return best
@@ -188,13 +188,13 @@ def caught(name: str, bits: Bits, *, mutant: bool = True) -> Caught:
     plan = setting.make()
     noise: Callable[[Bits], Noise] = Scaled if mutant else Noise
     started = time.process_time()
-    given = None if setting.pairs is None else setting.pairs(plan)
-    result = check(halved(plan) if mutant else plan, noise=noise, runs=setting.runs, bits=bits, pairs=given)
+    pairs = None if setting.pairs is None else setting.pairs(plan)
+    result = check(halved(plan) if mutant else plan, noise=noise, runs=setting.runs, bits=bits, pairs=pairs)
     ways = tuple(each.way for each in result.found if each.broken and each.way != "exact loss")
     return Caught(name, bool(ways), ways, result.epsilon, result.claim, time.process_time() - started, result)
 
 
-def shares(found: Sequence[Caught]) -> dict[str, Fraction]:
+def shares(audits: Sequence[Caught]) -> dict[str, Fraction]:
     """How often each way of looking caught it."""
-    names = sorted({way for each in found for way in each.ways})
-    return {name: Fraction(sum(name in each.ways for each in found), max(len(found), 1)) for name in names}
+    names = sorted({way for each in audits for way in each.ways})
+    return {name: Fraction(sum(name in each.ways for each in audits), max(len(audits), 1)) for name in names}

@@ -79,26 +79,26 @@ class Point:
 
 
 def attack(targets: Sequence[Curved] = LIBRARY, *, runs: int = RUNS, bits: Bits | None = None) -> Verdict:
-    found = shown(targets, runs=runs, bits=bits)
+    points = shown(targets, runs=runs, bits=bits)
     broken = [
         f"{name} shows delta {p.shown:.4g} at epsilon {p.epsilon:g}, and is sold at {p.sold:.4g}"
-        for name, p in found.items()
+        for name, p in points.items()
         if p.broken
     ]
-    text = f"{'; '.join(broken)}." if broken else f"No point of {len(EPSILONS)} on {len(found)} curves is exceeded."
-    return Verdict("V3", bool(broken), text, _figures(found))
+    text = f"{'; '.join(broken)}." if broken else f"No point of {len(EPSILONS)} on {len(points)} curves is exceeded."
+    return Verdict("V3", bool(broken), text, _figures(points))
 
 
 def control(targets: Sequence[Curved] = MUTANTS, *, runs: int = RUNS, bits: Bits | None = None) -> Verdict:
     """The attack on the planted bugs: broken only if every one of them is."""
-    found = shown(targets, runs=runs, bits=bits)
-    missed = [name for name, point in found.items() if not point.broken]
-    text = f"Not caught: {', '.join(missed)}." if missed else f"All {len(found)} planted bugs are caught."
-    return Verdict("V3", not missed, text, _figures(found))
+    points = shown(targets, runs=runs, bits=bits)
+    missed = [name for name, point in points.items() if not point.broken]
+    text = f"Not caught: {', '.join(missed)}." if missed else f"All {len(points)} planted bugs are caught."
+    return Verdict("V3", not missed, text, _figures(points))
 
 
-def _figures(found: Mapping[str, Point]) -> dict[str, float]:
-    return {f"{name}: most of its curve shown, at epsilon {p.epsilon:g}": p.share for name, p in found.items()}
+def _figures(points: Mapping[str, Point]) -> dict[str, float]:
+    return {f"{name}: most of its curve shown, at epsilon {p.epsilon:g}": p.share for name, p in points.items()}
 
 
 def shown(targets: Sequence[Curved], *, runs: int, bits: Bits | None = None) -> dict[str, Point]:

@@ -35,10 +35,10 @@ class Law:
 
     def shortened(self) -> Law:
         """Without the ends that hold next to nothing: long sums of losses stay short, and only lose by it."""
-        kept = np.flatnonzero(self.masses > _NEXT_TO_NOTHING)
-        if not kept.size:
+        heavy = np.flatnonzero(self.masses > _NEXT_TO_NOTHING)
+        if not heavy.size:
             return self
-        return Law(self.first + int(kept[0]), self.masses[kept[0] : kept[-1] + 1], self.everything)
+        return Law(self.first + int(heavy[0]), self.masses[heavy[0] : heavy[-1] + 1], self.everything)
 
     def delta(self, epsilon: float) -> float:
         """E(1 - e^(epsilon - loss))+, the least delta at epsilon."""
@@ -66,8 +66,8 @@ def normal(mu: float, rate: float = 1.0, *, forward: bool = True) -> Law:
     plain = np.diff(np.concatenate([[0.0], special.ndtr(edges), [1.0]]))
     moved = np.diff(np.concatenate([[0.0], special.ndtr(edges - mu), [1.0]]))
     mixed = rate * moved + (1 - rate) * plain
-    kept = (mixed > _LEAST) & (plain > _LEAST)
-    one, other = (mixed[kept], plain[kept]) if forward else (plain[kept], mixed[kept])
+    certain = (mixed > _LEAST) & (plain > _LEAST)
+    one, other = (mixed[certain], plain[certain]) if forward else (plain[certain], mixed[certain])
     return of_laws(one, other)
 
 
@@ -99,16 +99,16 @@ def shuffled_counts(epsilon: float, users: int) -> Law:
         return np.asarray(np.append(others * (1 - yes), 0.0) + np.append(0.0, others * yes))
 
     here, there = with_one(truth), with_one(1 - truth)
-    kept = (here > 1e-200) & (there > 1e-200)
-    return of_laws(here[kept], there[kept])
+    certain = (here > 1e-200) & (there > 1e-200)
+    return of_laws(here[certain], there[certain])
 
 
 def stepped(weights: Floats, shift: int) -> Law:
     """Integer noise with these weights (an odd number of them, the middle one at 0), moved by so many steps."""
     plain = np.pad(weights / weights.sum(), (0, shift))
     moved = np.roll(plain, shift)
-    kept = (plain > _LEAST) & (moved > _LEAST)
-    return of_laws(moved[kept], plain[kept])
+    certain = (plain > _LEAST) & (moved > _LEAST)
+    return of_laws(moved[certain], plain[certain])
 
 
 def best_of(epsilon: float, stop: float) -> Law:
@@ -128,19 +128,19 @@ def allocated(mu: float, steps: int) -> Law:
 
 def times(law: Law, count: int) -> Law:
     """So many of the same, one after the other."""
-    made, doubled = None, law
+    composed, doubled = None, law
     while True:
         if count % 2:
-            made = doubled if made is None else made.then(doubled)
+            composed = doubled if composed is None else composed.then(doubled)
         count //= 2
         if not count:
-            assert made is not None
-            return made
+            assert composed is not None
+            return composed
         doubled = doubled.then(doubled)
 
 
 def together(*laws: Law) -> Law:
-    made = laws[0]
-    for each in laws[1:]:
-        made = made.then(each)
-    return made
+    composed = laws[0]
+    for law in laws[1:]:
+        composed = composed.then(law)
+    return composed

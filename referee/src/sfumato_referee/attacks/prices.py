@@ -94,9 +94,9 @@ def _selections(size: Fraction, epsilon: float) -> Iterator[tuple[str, events.Ev
     flips = events.PermuteAndFlip(epsilon=size)
     yield f"permute and flip, {epsilon:g}", flips, flipped
     yield f"4 flips, {epsilon:g}", events.Repeat(flips, 4), together(*[flipped] * 4)
-    said = events.RandomizedResponse(epsilon=size, categories=2, relation="replace")
-    yield f"randomised response, {epsilon:g}", said, two_points(epsilon)
-    yield f"3 people's answers, {epsilon:g}", group.group(said, 3), together(*[two_points(epsilon)] * 3)
+    response = events.RandomizedResponse(epsilon=size, categories=2, relation="replace")
+    yield f"randomised response, {epsilon:g}", response, two_points(epsilon)
+    yield f"3 people's answers, {epsilon:g}", group.group(response, 3), together(*[two_points(epsilon)] * 3)
     tried = events.BestOf(events.Pure(epsilon=size), shape=1, stop=Fraction(1, 50))
     yield f"the best of many tries, {epsilon:g}", tried, best_of(epsilon, 0.02)
 
@@ -163,7 +163,7 @@ def classic(event: events.Event, delta: Fraction) -> float:
 
 def attack(prices: Mapping[str, Price] = LIBRARY) -> Verdict:
     """Hold every price to what its event costs at least, and the library's accounts to their budgets."""
-    below, held, nearest = [], 0, 0.0
+    below, tried, nearest = [], 0, 0.0
     for name, event, law in cases():
         for way, priced in prices.items():
             for delta in DELTAS:
@@ -171,21 +171,21 @@ def attack(prices: Mapping[str, Price] = LIBRARY) -> Verdict:
                     epsilon = priced(event, delta)
                 except SfumatoError:  # no price: nothing is sold
                     continue
-                held += 1
+                tried += 1
                 shown = law.delta(epsilon) / float(delta)
                 nearest = max(nearest, shown)
                 if shown > 1 + _ROUNDING:
                     below.append(f"{name} by {way}: at epsilon {epsilon:.4g} delta is {shown:.3g} times what is said")
     accounts, overfull = filled.overfull(_ROUNDING) if prices is LIBRARY else (0, [])
     words = (
-        f"{len(below)} of {held} prices are below cost: {below[0]}."
+        f"{len(below)} of {tried} prices are below cost: {below[0]}."
         if below
         else f"{len(overfull)} of {accounts} accounts took more than their budget: {overfull[0]}."
         if overfull
-        else f"None of {held} prices is below what its event costs at least"
+        else f"None of {tried} prices is below what its event costs at least"
         + (f", and none of {accounts} accounts takes more than its budget." if accounts else ".")
     )
-    figures = {"prices": held, "below cost": len(below), "nearest": nearest, "accounts": accounts}
+    figures = {"prices": tried, "below cost": len(below), "nearest": nearest, "accounts": accounts}
     return Verdict("A1", bool(below or overfull), words, figures | {"overfull": len(overfull)})
 
 

@@ -145,25 +145,27 @@ class Found:
 
 
 def attack(targets: Sequence[Target] = LIBRARY, *, runs: int = RUNS, bits: Bits | None = None) -> Verdict:
-    found = shown(targets, runs=runs, bits=bits)
-    broken = [f"{name}: {each}" for name, each in found.items() if each.broken]
-    text = f"{'; '.join(broken)}." if broken else f"No event of {len(found)} plans proves more than they are sold at."
-    return Verdict("V2", bool(broken), text, _figures(found))
+    findings = shown(targets, runs=runs, bits=bits)
+    broken = [f"{name}: {each}" for name, each in findings.items() if each.broken]
+    text = (
+        f"{'; '.join(broken)}." if broken else f"No event of {len(findings)} plans proves more than they are sold at."
+    )
+    return Verdict("V2", bool(broken), text, _figures(findings))
 
 
 def control(targets: Sequence[Target] = MUTANTS, *, runs: int = _CONTROL_RUNS, bits: Bits | None = None) -> Verdict:
     """The attack on the planted bugs: broken only if every one of them is."""
-    found = shown(targets, runs=runs, bits=bits)
-    missed = [name for name, each in found.items() if not each.broken]
-    text = f"Not caught: {', '.join(missed)}." if missed else f"All {len(found)} planted bugs are caught."
-    return Verdict("V2", not missed, text, _figures(found))
+    findings = shown(targets, runs=runs, bits=bits)
+    missed = [name for name, each in findings.items() if not each.broken]
+    text = f"Not caught: {', '.join(missed)}." if missed else f"All {len(findings)} planted bugs are caught."
+    return Verdict("V2", not missed, text, _figures(findings))
 
 
-def _figures(found: Mapping[str, Found]) -> dict[str, float]:
+def _figures(findings: Mapping[str, Found]) -> dict[str, float]:
     figures = {
-        f"{name}: sampled epsilon over the claim": f.sampled.epsilon / f.sampled.claim for name, f in found.items()
+        f"{name}: sampled epsilon over the claim": f.sampled.epsilon / f.sampled.claim for name, f in findings.items()
     }
-    exact = {f"{name}: exact loss over the claim": f.exact.share for name, f in found.items() if f.exact is not None}
+    exact = {f"{name}: exact loss over the claim": f.exact.share for name, f in findings.items() if f.exact is not None}
     return figures | exact
 
 

@@ -115,10 +115,10 @@ def attack(stepper: Steps = Stepper, *, repeats: int = REPEATS, width: int = _WI
                 f"a canary moves the sum of {name} by {moved / allowed:.3g} times what the noise is made for"
             )
     for name in SETTINGS:
-        told = _told(name, stepper, min(width, _NARROW))
-        figures[f"{name}: what the canary moves, as a share of what is paid for"] = told
-        if told > 1:
-            problems.append(f"{name}: a canary moves {told:.3g} times what is paid for")
+        share = _told(name, stepper, min(width, _NARROW))
+        figures[f"{name}: what the canary moves, as a share of what is paid for"] = share
+        if share > 1:
+            problems.append(f"{name}: a canary moves {share:.3g} times what is paid for")
     plan = training(Line(width), width)
     for many in (0, 1, PEOPLE):
         share = _spread(plan, stepper, width, many, repeats) * PEOPLE / float(_MULTIPLIER)
@@ -148,8 +148,8 @@ def control() -> Verdict:
 
     verdicts = {name: attack(kind, repeats=4, width=1024) for name, kind in STEPPERS.items()}
     missed = [name for name, verdict in verdicts.items() if not verdict.broken]
-    told = "; ".join(f"{name}: {verdict.text}" for name, verdict in verdicts.items() if verdict.broken)
-    return Verdict("T2", not missed, f"Not found: {', '.join(missed)}." if missed else told)
+    summary = "; ".join(f"{name}: {verdict.text}" for name, verdict in verdicts.items() if verdict.broken)
+    return Verdict("T2", not missed, f"Not found: {', '.join(missed)}." if missed else summary)
 
 
 def training(model: torch.nn.Module, width: int, unit: Unit = _ROW, **more: Any) -> Any:

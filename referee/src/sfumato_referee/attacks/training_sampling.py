@@ -46,9 +46,9 @@ def library() -> Sampling:
 def attack(sampling: Sampling | None = None, *, batches: int = BATCHES) -> Verdict:
     """The library's own sampling, or a planted one."""
     own = sampling is None
-    given = sampling or library()
+    sampler = sampling or library()
     noise = Noise(SecureBits())
-    drawn = [given.draw(_UNITS, noise) for _ in range(batches)]
+    drawn = [sampler.draw(_UNITS, noise) for _ in range(batches)]
     chances = {
         "batch sizes are binomial": _sizes(np.array([np.count_nonzero(slots != FREE) for slots in drawn])),
         "a unit joins twice in a row as often as chance says": _twice(drawn),
@@ -135,15 +135,15 @@ class Counting(Noise):
         self.empty = 0
 
     def draw(self, law: Law, count: int) -> Integers:
-        made = super().draw(law, count)
+        drawn = super().draw(law, count)
         if isinstance(law, RoundedGaussian):
-            self.vectors.append(made)
-        return made
+            self.vectors.append(drawn)
+        return drawn
 
     def coins(self, chance: Any, count: int) -> Any:
-        made = super().coins(chance, count)
-        self.empty += not made.any()
-        return made
+        tosses = super().coins(chance, count)
+        self.empty += not tosses.any()
+        return tosses
 
 
 def _empty() -> list[str]:
@@ -196,10 +196,10 @@ def loaders() -> dict[str, Callable[[], Any]]:
     }
 
 
-def _refused(made: Callable[[], Any]) -> bool:
+def _refused(load: Callable[[], Any]) -> bool:
     try:
         shape = Schema.of(x=schema.tensor((4,), -1, 1), y=schema.real(-1, 1), rows=6)
-        Private("six", made(), unit=Unit(), schema=shape)
+        Private("six", load(), unit=Unit(), schema=shape)
     except SfumatoError:
         return True
     return False

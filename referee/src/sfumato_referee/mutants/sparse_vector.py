@@ -46,15 +46,15 @@ class NoisyValueShown(SparseVector):
         """So many conversations, one a row: what each question was told, then the values that crossings showed."""
         gate = self.gate
         threshold, left = gate.begin(run.noise, count), np.full(count, gate.count, dtype=np.int64)
-        told, shown = [], []
+        verdicts, shown = [], []
         for question in surface.questions(self, rows.table):
             values = question.in_units(question.query.steps(rows, question.exponent), gate.finer)
             noisy = gate.noisy(values, count, run.noise)
             answers = gate.told(noisy, threshold, left)
             left = left - np.sum(answers == ABOVE, axis=1)
-            told.append(answers)
+            verdicts.append(answers)
             shown.append(np.where(answers == ABOVE, noisy / gate.finer, 0.0))
-        return np.concatenate([*told, *shown], axis=1).astype(np.float64)
+        return np.concatenate([*verdicts, *shown], axis=1).astype(np.float64)
 
 
 class _Showing(Watch):

@@ -50,12 +50,12 @@ class NoisePerMicroBatch(_Planted):
 
 
 class _Halved(Noise):
-    def __init__(self, given: Noise) -> None:
-        super().__init__(surface.bits_of(given))
-        self._given = given
+    def __init__(self, inner: Noise) -> None:
+        super().__init__(surface.bits_of(inner))
+        self._inner = inner
 
     def draw(self, law: Law, count: int) -> Integers:
-        return self._given.draw(law, count) // 2
+        return self._inner.draw(law, count) // 2
 
 
 class HalfTheNoise(Stepper):
