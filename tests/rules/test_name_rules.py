@@ -21,12 +21,12 @@ FOLDERS = (ROOT / "src", ROOT / "referee")
 VAGUE = frozenset({"each", "found", "made", "told", "given", "known", "asked", "kept", "held", "said"})
 
 CEILINGS = {
-    "vague values": 938,
-    "vague parameters": 334,
-    "vague functions": 46,
+    "vague values": 810,
+    "vague parameters": 280,
+    "vague functions": 45,
     "functions called made": 3,
-    "modules beyond the first of their name": 111,
-    "classes beyond the first of their name": 137,
+    "modules beyond the first of their name": 110,
+    "classes beyond the first of their name": 134,
 }
 
 

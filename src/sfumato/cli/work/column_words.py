@@ -50,12 +50,12 @@ def listed(text: str) -> tuple[str, ...]:
 def checked(column: Column) -> Column:
     """The same column, if a schema would take it."""
     make: Any = getattr(schema, column.kind)
-    given = (column.values,) if column.kind == "category" else (column.lower, column.upper)
+    limits = (column.values,) if column.kind == "category" else (column.lower, column.upper)
     number = column.kind in ("real", "whole")
     try:
-        make(*(_exact(end) if number else end for end in given))
+        make(*(_exact(end) if number else end for end in limits))
     except ArgumentError as error:
-        raise _refused(column.name, " to ".join(map(str, given)), error.cause, error.fix or "") from None
+        raise _refused(column.name, " to ".join(map(str, limits)), error.cause, error.fix or "") from None
     return column
 
 
@@ -63,5 +63,5 @@ def _exact(end: Any) -> Any:
     return int(end) if re.fullmatch(r"[-+]?\d+", end) else float(end)
 
 
-def _refused(name: str, given: str, why: str, fix: str = f"write it like {_FORM}") -> CommandError:
-    return CommandError(f"{name}={given} is not understood", why.rstrip("."), fix)
+def _refused(name: str, text: str, why: str, fix: str = f"write it like {_FORM}") -> CommandError:
+    return CommandError(f"{name}={text} is not understood", why.rstrip("."), fix)

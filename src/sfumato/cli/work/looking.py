@@ -149,25 +149,25 @@ def _csv(path: Path, usual: str) -> Look:
 
 def _first_line(path: Path) -> tuple[str, str]:
     """The first line and its encoding. Single bytes are read, so that not even a buffer holds the second line."""
-    held = bytearray()
+    line = bytearray()
     width = 1
     try:
         file = os.open(path, os.O_RDONLY)
         try:
-            while len(held) < _LONGEST and (more := os.read(file, width)):
-                held += more
-                if bytes(held) in (b"\xff\xfe", b"\xfe\xff"):
+            while len(line) < _LONGEST and (more := os.read(file, width)):
+                line += more
+                if bytes(line) in (b"\xff\xfe", b"\xfe\xff"):
                     width = 2
                 if more.strip(b"\0") in (b"\n", b"\r"):
                     break
             else:
-                if len(held) >= _LONGEST:
+                if len(line) >= _LONGEST:
                     raise _odd(path, "its first line does not end within 65,536 bytes", "give a CSV file")
         finally:
             os.close(file)
     except OSError as error:
         raise _odd(path, f"it cannot be read ({error.strerror})", "give a file that this user may read") from None
-    return _decoded(path, bytes(held))
+    return _decoded(path, bytes(line))
 
 
 def _decoded(path: Path, line: bytes) -> tuple[str, str]:
@@ -249,12 +249,12 @@ def _duckdb(path: Path, table: str | None) -> list[Declared]:
     return [Declared(str(name), str(type_)) for name, type_ in rows]
 
 
-def _asked(path: Path, query: str, *given: str) -> list[Any]:
+def _asked(path: Path, query: str, *parameters: str) -> list[Any]:
     engine = needed("duckdb")
     failure = _odd(path, "it cannot be opened as a DuckDB file", "give a DuckDB file that nobody is writing to")
     try:
         with engine.connect(str(path), read_only=True) as opened:
-            rows: list[Any] = opened.execute(query, list(given)).fetchall()
+            rows: list[Any] = opened.execute(query, list(parameters)).fetchall()
         return rows
     except Exception:
         pass

@@ -126,9 +126,9 @@ def _clear(folder: Path) -> None:
     """Remove what an earlier demo made; refuse to touch anything else."""
     if not folder.exists():
         return
-    found = {path.relative_to(folder).as_posix() for path in folder.rglob("*") if not path.is_dir()}
-    ours = {name for name in found if name in _OWN or name.startswith(_BEGIN)}
-    if not folder.is_dir() or found - ours or (found and "plan.yaml" not in found):
+    files = {path.relative_to(folder).as_posix() for path in folder.rglob("*") if not path.is_dir()}
+    ours = {name for name in files if name in _OWN or name.startswith(_BEGIN)}
+    if not folder.is_dir() or files - ours or (files and "plan.yaml" not in files):
         raise CommandError(
             f"{folder} is not empty",
             "it holds files that no demo made, and nothing is overwritten",
@@ -155,8 +155,8 @@ def _truth(folder: Path) -> list[TruthPart]:
     project = open_project(folder)
     with project.ledger() as ledger:
         answer = project.curator(ledger).release(project.plan(QUERY, unclip=True)).value  # asked before, so free
-    found = zip(answer["ward"], answer["n"], answer.half_width("n"), strict=True)
-    return [TruthPart(ward=ward, answer=n, error=error, truth=true[ward]) for ward, n, error in found]
+    rows = zip(answer["ward"], answer["n"], answer.half_width("n"), strict=True)
+    return [TruthPart(ward=ward, answer=n, error=error, truth=true[ward]) for ward, n, error in rows]
 
 
 def _show_truth(console: Console, truth: list[TruthPart]) -> None:

@@ -23,14 +23,14 @@ def ask_tables(prompts: Prompts, folder: Path, flags: Flags) -> list[TableDraft]
     """Which files there are, and what is in them by their own account, where flags do not say it beforehand."""
     prompts.heading("1  The data")
     near = folder if folder.is_dir() else Path()
-    found = [path.name for path in sorted(near.iterdir()) if _is_data(path)]
+    names = [path.name for path in sorted(near.iterdir()) if _is_data(path)]
     paths = list(flags.sources) or prompts.ask(
         "Which files hold the data?",
         why=words.FILES_WHY,
         more=words.FILES_MORE,
         read=lambda text: _paths(text, folder),
-        default=", ".join(found[:5]),
-        shown=", ".join(found[:5]) or "no default",
+        default=", ".join(names[:5]),
+        shown=", ".join(names[:5]) or "no default",
     )
     tables: list[TableDraft] = []
     for path in paths:
@@ -138,14 +138,14 @@ def ask_dates(prompts: Prompts, table: TableDraft, flags: Flags) -> None:
     if flags.dates is not None or not {"date", "moment"} & kinds or table.look.written.get("decimal", ".") == ".":
         return
     clock = " 23:59:58" * ("moment" in kinds)
-    said = prompts.ask(
+    written = prompts.ask(
         f"How does {table.look.path.name} write the last day of 2026{', two seconds before its end' if clock else ''}?",
         why=words.DATES_FORM_WHY,
         more=words.DATES_FORM_MORE,
         read=day_given,
         default=f"31.12.2026{clock}",
     )
-    table.look = replace(table.look, written={**table.look.written, **said})
+    table.look = replace(table.look, written={**table.look.written, **written})
 
 
 def _names(text: str) -> list[str]:
