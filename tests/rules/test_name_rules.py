@@ -21,12 +21,12 @@ FOLDERS = (ROOT / "src", ROOT / "referee")
 VAGUE = frozenset({"each", "found", "made", "told", "given", "known", "asked", "kept", "held", "said"})
 
 CEILINGS = {
-    "vague values": 810,
-    "vague parameters": 280,
-    "vague functions": 45,
-    "functions called made": 3,
+    "vague values": 664,
+    "vague parameters": 207,
+    "vague functions": 30,
+    "functions called made": 2,
     "modules beyond the first of their name": 110,
-    "classes beyond the first of their name": 134,
+    "classes beyond the first of their name": 132,
 }
 
 

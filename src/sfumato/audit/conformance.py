@@ -384,11 +384,11 @@ def _odd_data(case: _Case) -> str:
 
 
 def _answered(case: _Case, rows: Any, seed: int, what: str) -> Any:
-    said = io.StringIO()
+    printed = io.StringIO()
     with (
         warnings.catch_warnings(record=True) as warned,
-        contextlib.redirect_stdout(said),
-        contextlib.redirect_stderr(said),
+        contextlib.redirect_stdout(printed),
+        contextlib.redirect_stderr(printed),
     ):
         warnings.simplefilter("always")
         warnings.simplefilter("ignore", PrivacyWarning)
@@ -398,7 +398,7 @@ def _answered(case: _Case, rows: Any, seed: int, what: str) -> Any:
         except Exception as problem:
             raise _BrokenError(f"{what}: {type(problem).__name__}: {problem}") from problem
     _require(not warned, f"a run on {what} warns, which tells something about the data")
-    _require(not said.getvalue(), f"a run on {what} prints")
+    _require(not printed.getvalue(), f"a run on {what} prints")
     _require(_finite(raw) and _finite(finished), f"the answer on {what} is not finite")
     return _shape(finished)
 

@@ -47,19 +47,19 @@ _ARRAYS = (
 _ODD = {"inf": math.inf, "-inf": -math.inf, "nan": math.nan}
 
 
-def claims_from(given: Any) -> dict[float, float]:
+def claims_from(stated: Any) -> dict[float, float]:
     """Claims as {delta: epsilon}; one number is an epsilon at delta = 0."""
-    pairs = given.items() if isinstance(given, Mapping) else [(0.0, given)]
-    found = {}
+    pairs = stated.items() if isinstance(stated, Mapping) else [(0.0, stated)]
+    claims = {}
     for delta, epsilon in pairs:
         if not all(isinstance(x, Real) and not isinstance(x, bool) for x in (delta, epsilon)):
-            raise checks.refuse("claims", given, "an epsilon, or {delta: epsilon}, such as {0.0: 1.0, 1e-6: 0.5}")
+            raise checks.refuse("claims", stated, "an epsilon, or {delta: epsilon}, such as {0.0: 1.0, 1e-6: 0.5}")
         if not (0 <= _float(delta) < 1 and 0 <= _float(epsilon) < math.inf):
-            raise checks.refuse("claims", given, "deltas from 0 to below 1, and epsilons from 0 on")
-        found[_float(delta)] = _float(epsilon)
-    if not found:
+            raise checks.refuse("claims", stated, "deltas from 0 to below 1, and epsilons from 0 on")
+        claims[_float(delta)] = _float(epsilon)
+    if not claims:
         raise checks.refuse("claims", {}, "at least one point, such as {0.0: 1.0}")
-    return dict(sorted(found.items()))
+    return dict(sorted(claims.items()))
 
 
 def _float(number: Any) -> float:
@@ -187,12 +187,12 @@ def _loaded(source: Any) -> Mapping[str, Any]:
             f"source is not allowed: it cannot be read ({why}). Give the path of what result.save wrote."
         ) from None
     try:
-        found = json.loads(written)
+        document = json.loads(written)
     except (ValueError, RecursionError):
-        found = None
-    if not isinstance(found, dict):
+        document = None
+    if not isinstance(document, dict):
         raise ArgumentError("source is not allowed: the file is no evidence of an audit; give what result.save wrote.")
-    return found
+    return document
 
 
 def reproduce(

@@ -71,9 +71,9 @@ def curve_loss(law: Law, shifts: Sequence[int], epsilons: Sequence[float]) -> li
     for shift in moved:
         t = _places(law, shift, 12)
         here, there = law.sf(t - shift), law.sf(t)
-        found = [float(np.max(here - math.exp(min(e, _LARGEST_EPSILON)) * there)) for e in epsilons]
+        deltas = [float(np.max(here - math.exp(min(e, _LARGEST_EPSILON)) * there)) for e in epsilons]
         worst = np.maximum(
-            worst, [delta if e < _LARGEST_EPSILON else 0.0 for e, delta in zip(epsilons, found, strict=True)]
+            worst, [delta if e < _LARGEST_EPSILON else 0.0 for e, delta in zip(epsilons, deltas, strict=True)]
         )
     return [float(delta) for delta in worst]
 
@@ -157,8 +157,8 @@ def _additive_losses(leaf: Additive, shift: tuple[int, ...], claims: Claims) -> 
     if 0.0 in claims:
         yield Loss(pure_loss(leaf.law, shift), claims[0.0], "the exact epsilon")
     some = {delta: epsilon for delta, epsilon in claims.items() if delta}
-    found = curve_loss(leaf.law, shift, list(some.values()))
-    for (delta, epsilon), loss in zip(some.items(), found, strict=True):
+    deltas = curve_loss(leaf.law, shift, list(some.values()))
+    for (delta, epsilon), loss in zip(some.items(), deltas, strict=True):
         yield Loss(loss, delta, f"the exact delta at epsilon = {epsilon:.4g}")
 
 

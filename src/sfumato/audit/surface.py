@@ -50,8 +50,8 @@ def questions(plan: Any, table: Table) -> list[Any]:
 
 def keys_held(plan: Any, rows: Any, noise: Noise) -> tuple[Any, Any]:
     """(unit, code of key) of every key that counts, where a plan chooses among unknown keys."""
-    held: tuple[Any, Any] = plan._held(rows, Run(noise))
-    return held
+    keys: tuple[Any, Any] = plan._held(rows, Run(noise))
+    return keys
 
 
 def round_epsilon(plan: MWEM) -> Fraction:

@@ -76,8 +76,8 @@ def most_telling(one: Any, other: Any, *, claims: Claims, false_alarm: float = _
 
 def worst_claim(low: float, high: float, claims: Claims, event: str) -> Finding:
     """Beside which claim P(E) >= low and P'(E) <= high look worst."""
-    found = (Finding(float(shown(low, high, delta)), claims[delta], delta, event) for delta in claims)
-    return max(found, key=lambda finding: finding.lead)
+    findings = (Finding(float(shown(low, high, delta)), claims[delta], delta, event) for delta in claims)
+    return max(findings, key=lambda finding: finding.lead)
 
 
 def lead(proven: Any, claim: float) -> Floats:
@@ -207,9 +207,9 @@ def worst(tallies: Sequence[Tally], claims: Claims, alpha: float, *, runs: int, 
     """The events that will look worst beside the claims after so many fresh runs. Where none will show anything,
     those whose rates differ most."""
     scored: dict[tuple[int, int, bool], Candidate] = {}  # events that happened equally often are one event
-    for each in tallies:
+    for tally in tallies:
         for forward in (True, False):
-            bounds, rates = each.bounds(forward, runs, alpha), each.rates(forward)
+            bounds, rates = tally.bounds(forward, runs, alpha), tally.rates(forward)
             ahead = np.max(
                 [
                     lead(shown(*bounds, delta), claims[delta]) + 1e-3 * lead(shown(*rates, delta), claims[delta])
@@ -218,6 +218,6 @@ def worst(tallies: Sequence[Tally], claims: Claims, alpha: float, *, runs: int, 
                 axis=0,
             )
             for i in np.argsort(-ahead, kind="stable")[:most]:
-                seen = int(each.hits[0][i]), int(each.hits[1][i]), forward
-                scored.setdefault(seen, Candidate(each.view, each.events[i], forward, float(ahead[i])))
+                seen = int(tally.hits[0][i]), int(tally.hits[1][i]), forward
+                scored.setdefault(seen, Candidate(tally.view, tally.events[i], forward, float(ahead[i])))
     yield from sorted(scored.values(), key=lambda candidate: -candidate.score)[:most]

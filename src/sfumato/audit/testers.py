@@ -37,14 +37,14 @@ _LARGEST_EPSILON = 50.0  # no number of runs shows more
 def hockey_sticks(tallies: Sequence[Tally], claims: Claims, alpha: float, *, runs: int, most: int) -> list[Candidate]:
     """For the points of the claimed curve, the union of cells that looks worst there."""
     scored: list[Candidate] = []
-    for each in tallies:
+    for tally in tallies:
         for forward in (True, False):
-            low, high = each.bounds(forward, runs, alpha)
+            low, high = tally.bounds(forward, runs, alpha)
             for delta, epsilon in claims.items():
                 if epsilon < _LARGEST_EPSILON:
                     over = low - math.exp(epsilon) * high - delta
                     best = int(np.argmax(over))
-                    scored.append(Candidate(each.view, each.events[best], forward, float(over[best])))
+                    scored.append(Candidate(tally.view, tally.events[best], forward, float(over[best])))
     scored.sort(key=lambda candidate: -candidate.score)
     return list(_different(scored))[:most]
 
@@ -72,13 +72,13 @@ def sticks_found(judged: Sequence[tuple[float, float]], claims: Claims) -> Found
 
 def claimed_divergences(event: Event) -> dict[float, float]:
     """The accountant's Rényi curve; empty where it has none."""
-    found: dict[float, float] = {}
+    curve: dict[float, float] = {}
     for order in ORDERS:
         with contextlib.suppress(UnsupportedEventError):
             value = renyi.divergence(event, order)
             if math.isfinite(value):
-                found[order] = value
-    return found
+                curve[order] = value
+    return curve
 
 
 def coins(low: Any, high: Any, order: float) -> Floats:
@@ -96,13 +96,13 @@ def divergences(
 ) -> list[Candidate]:
     """The coins that look worst beside the claimed Rényi curve."""
     scored: list[Candidate] = []
-    for each in tallies:
+    for tally in tallies:
         for forward in (True, False):
-            low, high = each.bounds(forward, runs, alpha)
+            low, high = tally.bounds(forward, runs, alpha)
             for order, claim in claimed.items():
                 share = coins(low, high, order) / max(claim, 1e-12)
                 best = int(np.argmax(share))
-                scored.append(Candidate(each.view, each.events[best], forward, float(share[best])))
+                scored.append(Candidate(tally.view, tally.events[best], forward, float(share[best])))
     scored.sort(key=lambda candidate: -candidate.score)
     return list(_different(scored))[:most]
 

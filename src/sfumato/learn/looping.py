@@ -77,7 +77,7 @@ class Loop:
         if plan.micro == 1:
             raise PlanError("micro is 1, and a loop of your own needs at least 2: one record alone makes another graph")
         self._plan, self._run = plan, run
-        self._stepper: Stepper | None = Stepper(plan, rows, run.noise, plan.model.given)
+        self._stepper: Stepper | None = Stepper(plan, rows, run.noise, plan.model.original)
         self._watch = Watch(strict=False)
 
     @property

@@ -87,7 +87,7 @@ def conversations(plan: SparseVector, rows: Rows, trials: int, bits: Bits) -> tu
     for question in surface.questions(plan, rows.table):
         values = question.in_units(question.query.steps(rows, question.exponent), gate.finer)
         noisy = gate.noisy(values, trials, noise)
-        answers = gate.told(noisy, threshold, left)
+        answers = gate.compare(noisy, threshold, left)
         left = left - np.sum(answers == ABOVE, axis=1)
         verdicts.append(answers)
         shown.append(np.where(answers == ABOVE, noisy / gate.finer, 0.0))

@@ -17,7 +17,7 @@ from sfumato.audit import surface
 from sfumato.interactive import Conversation
 from sfumato.laws import DiscreteLaplace
 from sfumato.mechanisms.sparse_vector import SparseVector
-from sfumato.mechanisms.thresholds import ABOVE, Asked, Gate, Watch, gate_of
+from sfumato.mechanisms.thresholds import ABOVE, Gate, GridQuestion, Watch, gate_of
 from sfumato.plan import Run
 from sfumato.rows import Rows
 from sfumato.runs import Bulk
@@ -50,7 +50,7 @@ class NoisyValueShown(SparseVector):
         for question in surface.questions(self, rows.table):
             values = question.in_units(question.query.steps(rows, question.exponent), gate.finer)
             noisy = gate.noisy(values, count, run.noise)
-            answers = gate.told(noisy, threshold, left)
+            answers = gate.compare(noisy, threshold, left)
             left = left - np.sum(answers == ABOVE, axis=1)
             verdicts.append(answers)
             shown.append(np.where(answers == ABOVE, noisy / gate.finer, 0.0))
@@ -58,11 +58,11 @@ class NoisyValueShown(SparseVector):
 
 
 class _Showing(Watch):
-    def answer(self, rows: Rows, question: Asked) -> dict[str, Any]:
+    def answer(self, rows: Rows, question: GridQuestion) -> dict[str, Any]:
         gate, noise, threshold, left = surface.conversation(self)
         values = question.in_units(question.query.steps(rows, question.exponent), gate.finer)
         noisy = gate.noisy(values, 1, noise)
-        above = bool(gate.told(noisy, threshold, left)[0, 0] == ABOVE)
+        above = bool(gate.compare(noisy, threshold, left)[0, 0] == ABOVE)
         left -= above
         return {"above": above, "noisy": float(noisy[0, 0] / gate.finer) if above else 0.0}
 

@@ -68,8 +68,8 @@ class BesideLoss(torch.nn.Module):
         self._loss, self.of, self.loud = loss.call, loss.print, loud
 
     def forward(self, output: tuple[Any, torch.Tensor, torch.Tensor], target: torch.Tensor) -> torch.Tensor:
-        made, weight, sign = output
-        own = self._loss(made, target)
+        prediction, weight, sign = output
+        own = self._loss(prediction, target)
         own = own.flatten(1).mean(1) if own.dim() > 1 else own
         return torch.where(sign == 0, own, torch.zeros_like(own)) + self.loud * sign * weight
 
@@ -190,8 +190,8 @@ def _columns(plan: SGD, data: Columns, canaries: int, coins: NDArray[np.bool_]) 
     replaced = plan.unit.change == "replace"
     if replaced:
         names, coins = np.where(coins, names, -names), np.ones_like(coins)
-    given = {**{name: data[name] for name in plan.reads}, COLUMN: np.zeros((_length(plan, data), 1), dtype=np.int64)}
-    return watching.joined(given, {**made_up, COLUMN: names[:, None]}, coins)
+    ordinary = {**{name: data[name] for name in plan.reads}, COLUMN: np.zeros((_length(plan, data), 1), dtype=np.int64)}
+    return watching.joined(ordinary, {**made_up, COLUMN: names[:, None]}, coins)
 
 
 def _still(count: int) -> NDArray[np.uint64]:
@@ -210,7 +210,7 @@ class _Scores:
     def __init__(self, plan: SGD, canaries: int) -> None:
         self.total = np.zeros(canaries)
         self._plan = plan
-        names = [name for name, each in plan.model.given.named_parameters() if each.requires_grad]
+        names = [name for name, each in plan.model.original.named_parameters() if each.requires_grad]
         self._place = names.index("canaries.weight")
         self._rate = float(plan.sampling.expected) / float(plan.sampling.population)  # type: ignore[attr-defined]
         self._signs = plan.unit.change == "replace"
