@@ -88,7 +88,7 @@ def test_g1_judges_by_the_share_and_by_the_honest_library(
     monkeypatch: pytest.MonkeyPatch, killed: int, survived: int, accused: int, broken: bool
 ) -> None:
     honest = (*[_tried("noticed")] * accused, _tried("passed"))
-    ran = running.Ran((_tried("noticed"),) * killed + (_tried("passed"),) * survived, honest)
+    ran = running.MutationRun((_tried("noticed"),) * killed + (_tried("passed"),) * survived, honest)
     monkeypatch.setattr(mutation, "run", lambda *_, **__: ran)
     assert attack.attack().broken is broken
 

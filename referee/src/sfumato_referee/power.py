@@ -28,7 +28,7 @@ from sfumato.audit import neighbours
 from sfumato.audit.checking import check
 from sfumato.audit.claims import claims_of
 from sfumato.audit.counting import Claims, at_least, at_most
-from sfumato.audit.enumerating import Listed, listed
+from sfumato.audit.enumerating import ListedLaw, listed
 from sfumato.audit.neighbours import Pair
 from sfumato.audit.results import Result
 from sfumato.audit.scripted import Scripted, TooManyError
@@ -39,7 +39,7 @@ from sfumato.plan import Plan
 from . import moved, strongest
 from .mutants.scaled import Scaled, halved, narrowed
 
-__all__ = ["STRONGEST", "Caught", "Event", "caught", "detection", "events", "pick", "predicted"]
+__all__ = ["STRONGEST", "Caught", "TellingEvent", "caught", "detection", "events", "pick", "predicted"]
 
 _EVENTS = 15  # that audit.check judges: its error is shared over two bounds of each
 _ALPHA = 1e-6 / (2 * _EVENTS)
@@ -49,7 +49,7 @@ STRONGEST = strongest.SETTINGS
 
 
 @dataclass(frozen=True)
-class Event:
+class TellingEvent:
     """Something that happens with probability `one` on one table and `other` on its neighbour."""
 
     one: float
@@ -57,7 +57,7 @@ class Event:
     words: str = ""
 
 
-def detection(event: Event, claims: Claims, runs: int, alpha: float = _ALPHA) -> float:
+def detection(event: TellingEvent, claims: Claims, runs: int, alpha: float = _ALPHA) -> float:
     """The chance that `runs` on each side prove an epsilon above one of the claims, by this event."""
     if event.one <= event.other:
         return 0.0
@@ -83,14 +83,14 @@ class _Faulty(Scaled, Scripted):
     """The listed noise, at half its scale."""
 
 
-def events(plan: Plan[Any, Any], pair: Pair, *, faulty: bool = True, most: int = 5_000) -> Iterator[Event]:
+def events(plan: Plan[Any, Any], pair: Pair, *, faulty: bool = True, most: int = 5_000) -> Iterator[TellingEvent]:
     """The events that tell most, by the law of the plan with half its noise: large likelihood
     ratios of numbers with noise, and where outcomes can be listed, the sets of those whose probabilities differ most.
     None for other plans."""
     moves = moved.moves(plan, pair)
     if moves is not None:
         for t, here, there in moved.tails([(narrowed(law) if faulty else law, move) for law, move in moves]):
-            yield Event(here, there, f"a loss of {t:.3g} or more")
+            yield TellingEvent(here, there, f"a loss of {t:.3g} or more")
         return
     try:
         run = listable(halved(plan) if faulty else plan)
@@ -101,10 +101,12 @@ def events(plan: Plan[Any, Any], pair: Pair, *, faulty: bool = True, most: int =
         order = sorted(one, key=lambda name: -one[name] / max(other.get(name, 0.0), 1e-300))
         for size in range(1, len(order) + 1):
             chosen = order[:size]
-            yield Event(sum(one[x] for x in chosen), sum(other.get(x, 0.0) for x in chosen), f"one of {size} outputs")
+            yield TellingEvent(
+                sum(one[x] for x in chosen), sum(other.get(x, 0.0) for x in chosen), f"one of {size} outputs"
+            )
 
 
-def _floats(outcomes: Listed) -> dict[bytes, float]:
+def _floats(outcomes: ListedLaw) -> dict[bytes, float]:
     return {name: float(chance) for name, chance in outcomes.chances.items()}
 
 
@@ -121,7 +123,7 @@ def predicted(
     return max((detection(event, sold, runs) for event in telling[:4]), default=math.nan)
 
 
-def _score(event: Event, claims: Claims, runs: int) -> float:
+def _score(event: TellingEvent, claims: Claims, runs: int) -> float:
     if event.one <= 0:
         return -math.inf
     # A Clopper-Pearson bound at 1e-8 is about six standard deviations of either count.
@@ -131,7 +133,7 @@ def _score(event: Event, claims: Claims, runs: int) -> float:
 
 
 @dataclass(frozen=True)
-class Choice:
+class EpsilonChoice:
     """Where a fault shows most: at this epsilon, so many runs catch it with this chance."""
 
     epsilon: float
@@ -141,9 +143,9 @@ class Choice:
 
 def pick(
     make: Callable[[float], Plan[Any, Any]], epsilons: Sequence[float] = (0.5, 1, 2, 4, 6), *, sure: float = 0.999
-) -> Choice:
+) -> EpsilonChoice:
     """The epsilon at which the fewest runs catch half the noise, by the law; over the usual pairs of neighbours."""
-    best: Choice | None = None
+    best: EpsilonChoice | None = None
     for epsilon in epsilons:
         plan = make(epsilon)
         sold = claims_of(plan)
@@ -152,7 +154,7 @@ def pick(
             if best is not None and best.power >= sure and runs > best.runs:
                 break
             chances = [predicted(plan, pair, runs=runs, claims=sold) for pair in tried]
-            choice = Choice(epsilon, runs, max((each for each in chances if not math.isnan(each)), default=0.0))
+            choice = EpsilonChoice(epsilon, runs, max((each for each in chances if not math.isnan(each)), default=0.0))
             if best is None or _better(choice, best, sure):
                 best = choice
             if choice.power >= sure:
@@ -161,7 +163,7 @@ def pick(
     return best
 
 
-def _better(one: Choice, other: Choice, sure: float) -> bool:
+def _better(one: EpsilonChoice, other: EpsilonChoice, sure: float) -> bool:
     """Fewest runs among those that are sure; else the larger power."""
     if (one.power >= sure) != (other.power >= sure):
         return one.power >= sure

@@ -45,7 +45,7 @@ from ..events import (
     ZeroConcentrated,
 )
 from . import gdp, pairs, price
-from .lattice import Cells
+from .lattice import LatticeCells
 
 Floats = NDArray[np.float64]
 
@@ -84,7 +84,7 @@ def _one_pure(event: Event, kept_back: Fraction, chance: Fraction) -> tuple[Floa
     places = np.linspace(0.0, size + float(gdp.least_epsilon(Fraction(mu) ** 2, chance)), _QUICK_PLACES + 1)
     above = np.zeros(places.size)
     for law in pairs.directions(others[0], 0.0):
-        lattice = Cells.of(law, size / _LOSSES)[1].upper()
+        lattice = LatticeCells.of(law, size / _LOSSES)[1].upper()
         beside = _gaussian(mu, places[:, None] - lattice.losses[None, :])[0] @ lattice.p + lattice.infinite
         above = np.maximum(above, np.minimum(beside * (1 + _MARGIN), 1.0))
     above[-1] = min(above[-1], float(chance))  # the loss of the release is at most its epsilon

@@ -46,9 +46,9 @@ from ..schema import Column, Schema, Table
 from ..units import Unit
 from . import losses, telling
 from .claims import claims_of
-from .losses import Loss
+from .losses import ExactLoss
 from .neighbours import Pair, oddities, ordinary, pairs
-from .outputs import Reading
+from .outputs import OutputReading
 from .stages import data_for, table_for
 
 _PARTS = ("Guarantee:", "Needs:", "Paper:")
@@ -439,7 +439,7 @@ def _neighbouring_shapes(case: _Case) -> str:
 # ------------------------------------------------------------------------------------------------ privacy lost
 
 
-def _held(loss: Loss, change: str) -> float:
+def _held(loss: ExactLoss, change: str) -> float:
     """The share of what is allowed that was found."""
     _require(not loss.broken, f"{change}: {loss}")
     return loss.share
@@ -496,7 +496,7 @@ def _telling(case: _Case) -> list[Pair]:
 def _distances(case: _Case, pair: Pair) -> tuple[float, float]:
     """How far the outputs are moved, in widths of their noise, and how much the width differs."""
     outputs = [[case.run(rows, SeededBits(seed)) for seed in range(6)] for rows in pair]
-    one, other = map(replace(Reading.fit(*outputs), grains=()).of, outputs)
+    one, other = map(replace(OutputReading.fit(*outputs), grains=()).of, outputs)
     width = np.concatenate([one, other]).std(axis=0)
     width[width == 0] = 1.0
     moved = (one - other).mean(axis=0) / width

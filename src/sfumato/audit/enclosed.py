@@ -36,7 +36,7 @@ from ..plan import Plan
 from ..tidy import Tidy
 from . import chances
 from .chances import BITS, at_or_above, between, ends, exp_ends
-from .enumerating import Listed, listed
+from .enumerating import ListedLaw, listed
 from .scripted import TooManyError
 
 ZERO, ONE = Fraction(0), Fraction(1)
@@ -242,7 +242,7 @@ def _with_value(plan: NoisyMaxWithValue, one: Any, other: Any, epsilon: Fraction
     return max((_won(plan.law, a, b, shift, epsilon) for a, b in ways), key=lambda judged: (judged.low, judged.high))
 
 
-def _won(law: RoundedLaplace, here: Listed, there: Listed, shift: Sequence[int], epsilon: Fraction) -> Judged:
+def _won(law: RoundedLaplace, here: ListedLaw, there: ListedLaw, shift: Sequence[int], epsilon: Fraction) -> Judged:
     high_e, high, worst, loss = exp_ends(epsilon)[1], ZERO, NOTHING, 0.0
     for name, chance in here.chances.items():
         moved, beside = abs(shift[int(name)]), there.chances[name]

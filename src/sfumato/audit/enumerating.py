@@ -21,7 +21,7 @@ _TRIED = 256  # paths before the number of all of them is guessed
 
 
 @dataclass
-class Listed:
+class ListedLaw:
     """Every outcome with an enclosure of its probability. `rest` bounds what was not listed, and may lie anywhere."""
 
     chances: dict[bytes, Enclosure] = field(default_factory=dict)
@@ -35,10 +35,10 @@ class Listed:
 
 def listed(
     run: Callable[[Any, Run], Any], rows: Any, *, most: int, noise: Callable[[list[int], int], Scripted] = Scripted
-) -> Listed:
+) -> ListedLaw:
     """The law of what `run(rows, Run(noise))` returns, over at most so many paths."""
     script: list[int] = []
-    law = Listed()
+    law = ListedLaw()
     while True:
         source = noise(script, most)
         law.paths += 1

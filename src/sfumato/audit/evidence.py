@@ -23,13 +23,13 @@ from ..errors import ArgumentError, RecordError, SfumatoError
 from ..noise import Bits, Noise, SeededBits
 from ..plan import Plan
 from . import views
+from .arguments import bits_of
 from .counting import Claims
-from .given import bits_of
 from .neighbours import Pair
-from .outputs import Reading
+from .outputs import OutputReading
 from .stages import data_for, table_for
 from .subjects import Failed, MakeNoise, OfCode, OfPlan
-from .telling import Candidate, Event, Finding, counted, judged, worst_claim
+from .telling import Candidate, Finding, ViewEvent, counted, judged, worst_claim
 
 FORMAT = "sfumato-audit/1"
 _RUNS, _BLOCK = 20_000, 20_000
@@ -79,7 +79,7 @@ def written(
     kind: str,
     plan: Plan[Any, Any] | None,
     pair: Pair,
-    reading: Reading,
+    reading: OutputReading,
     candidate: Candidate,
     *,
     counts: tuple[tuple[int, int], tuple[int, int]],
@@ -220,9 +220,9 @@ def reproduce(
     count = checks.whole(runs, "runs", least=1, most=10**9)
     try:
         claims = claims_from(dict(data["claims"]))
-        reading = Reading.decode(data["reading"])
+        reading = OutputReading.decode(data["reading"])
         view = views.decode(data["view"], len(reading.names))
-        candidate = Candidate(view, Event.decode(data["event"]), bool(data["event"]["forward"]), 0.0)
+        candidate = Candidate(view, ViewEvent.decode(data["event"]), bool(data["event"]["forward"]), 0.0)
     except (*_DAMAGED, SfumatoError):  # what is refused here is in the file, and no argument
         raise ArgumentError(_SAYS_SO) from None
     try:

@@ -35,7 +35,7 @@ from .neighbours import (
     scenes,
     too_many,
 )
-from .outputs import Reading
+from .outputs import OutputReading
 from .stages import stage_of
 from .subjects import Failed, OfPlan, Subject
 from .telling import candidates
@@ -220,7 +220,7 @@ def described(scene: Scene) -> str:
 
 
 @dataclass(frozen=True)
-class Ranked:
+class RankedPair:
     """A pair with how well a few runs on the same bits tell it apart."""
 
     pair: Pair
@@ -249,11 +249,11 @@ def hunt(
         scripted = _heaviest_first(scripted)[: max(room // 2, _FEW)]
     else:
         stride = max(1, -(-len(scripted) // max(room // 3, _FEW)))
-    tried: list[Ranked] = []
+    tried: list[RankedPair] = []
 
-    def look(words: str, scene: Scene) -> Ranked:
+    def look(words: str, scene: Scene) -> RankedPair:
         pair = world.pair(scene, words)
-        ranked = Ranked(pair, scene, *score(subject, pair, few, seed))
+        ranked = RankedPair(pair, scene, *score(subject, pair, few, seed))
         tried.append(ranked)
         return ranked
 
@@ -283,9 +283,9 @@ def _heaviest_first(named_scenes: Sequence[tuple[str, Scene]]) -> list[tuple[str
     return [each for turn in zip_longest(*turns.values()) for each in turn if each is not None]
 
 
-def _best(tried: Sequence[Ranked], most: int) -> list[Ranked]:
+def _best(tried: Sequence[RankedPair], most: int) -> list[RankedPair]:
     """The highest, but of those that do the same only the first few."""
-    best: list[Ranked] = []
+    best: list[RankedPair] = []
     for ranked in sorted(tried, key=lambda ranked: -ranked.score):
         if sum(ranked.move == other.move for other in best) < _ALIKE:
             best.append(ranked)
@@ -299,7 +299,7 @@ def _closeness(subject: Subject, pair: Pair, runs: int, seed: int) -> tuple[floa
     outputs = [_alike(subject, data, runs, seed) for data in pair]
     if all(isinstance(each, Failed) for each in (outputs[0][0], outputs[1][0])):
         return -1.0, b""
-    one, other = map(replace(Reading.fit(*outputs), grains=()).of, outputs)  # the lowest bits are chance here
+    one, other = map(replace(OutputReading.fit(*outputs), grains=()).of, outputs)  # the lowest bits are chance here
     width = np.concatenate([one, other]).std(axis=0)
     width[width == 0] = 1.0
     moved = (one - other).mean(axis=0) / width
@@ -313,7 +313,7 @@ def _closeness(subject: Subject, pair: Pair, runs: int, seed: int) -> tuple[floa
 def _shown(subject: Subject, pair: Pair, runs: int, seed: int, *, judged: int) -> tuple[float, bytes]:
     """How bad the worst event looks: where runs are cheap, rare events are seen as well."""
     outputs = [_alike(subject, data, runs, seed) for data in pair]
-    reading = replace(Reading.fit(*outputs), grains=())
+    reading = replace(OutputReading.fit(*outputs), grains=())
     first, second = map(reading.of, outputs)
     alone = views.simple(reading.names) if len(reading.names) <= _NARROW else ()
     learnt = [*alone, *views.fitted(first, second)]

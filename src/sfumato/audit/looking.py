@@ -25,7 +25,7 @@ from .claims import claims_of
 from .counting import Claims, shown
 from .hunting import hunt
 from .neighbours import Pair
-from .outputs import Reading
+from .outputs import OutputReading
 from .results import Found, Point, Result
 from .subjects import Failed, OfPlan, Subject
 from .telling import Candidate, Finding, candidates, counted, judged, tally, worst, worst_claim
@@ -47,7 +47,7 @@ class _Choice:
 
     way: str
     pair: Pair
-    reading: Reading
+    reading: OutputReading
     candidate: Candidate
 
 
@@ -64,7 +64,7 @@ class _Judgement:
         return worst_claim(self.low, self.high, claims, str(self.choice.candidate))
 
 
-class Look:
+class RunningAudit:
     """One audit on its way: what it looks at, how hard, and how far it has come."""
 
     def __init__(self, subject: Any, false_alarm: float, bits: Bits, progress: Progress | None) -> None:
@@ -102,7 +102,7 @@ class Look:
         size = 4 if not self.subject.in_bulk else _BLOCK // 10
         while (spent := time.process_time() - start) < 0.1 or done < 8:
             outputs = self.subject.outputs(pair.rows, size, SeededBits(done))
-            numbers = Reading.fit(outputs, outputs).of(outputs).shape[1]
+            numbers = OutputReading.fit(outputs, outputs).of(outputs).shape[1]
             done += size
             size = min(2 * size, _BLOCK)
         return max(spent / done, _LOOKED_AT * (8 + numbers))
@@ -125,14 +125,14 @@ class Look:
         for number, pair in enumerate(pairs):
             self.report(0.2 + 0.15 * number / len(pairs), "ranking neighbours")
             outputs = [self.subject.outputs(data, count, self.bits) for data in pair]
-            reading = Reading.fit(*outputs)
+            reading = OutputReading.fit(*outputs)
             first, second = map(reading.of, outputs)
             learnt = [*views.simple(reading.names), *self._by_law(pair, reading)]
             best = candidates(learnt, first, second, self.subject.claims, self._alpha, runs=self.runs, most=1)[0]
             scored.append((best.score, -number, pair))
         return [pair for *_, pair in sorted(scored, key=lambda row: (-row[0], -row[1]))[:_CLOSER]]
 
-    def _by_law(self, pair: Pair, reading: Reading) -> list[views.View]:
+    def _by_law(self, pair: Pair, reading: OutputReading) -> list[views.View]:
         subject = self.subject
         if not isinstance(subject, OfPlan) or not isinstance(pair.rows, Rows):
             return []
@@ -145,7 +145,7 @@ class Look:
         outputs = [self.subject.outputs(data, 2 * half, self.bits) for data in pair]
         if all(isinstance(output, Failed) for sample in outputs for output in sample):
             raise SfumatoError(f"every run failed on made-up rows ({outputs[0][0]['failed']}): nothing can be audited")
-        reading = Reading.fit(*(sample[:half] for sample in outputs))
+        reading = OutputReading.fit(*(sample[:half] for sample in outputs))
         learning = [reading.of(sample[:half]) for sample in outputs]
         first, second = (reading.of(sample[half:]) for sample in outputs)
         trees = classifier.trained(*learning)

@@ -33,7 +33,7 @@ _LARGEST = 1e100
 
 
 @dataclass(frozen=True)
-class Reading:
+class OutputReading:
     """How an output becomes a row of numbers.
 
     places   the parts that are read: a column each
@@ -48,7 +48,7 @@ class Reading:
     grains: tuple[int, ...] = ()
 
     @classmethod
-    def fit(cls, one: Any, other: Any) -> Reading:
+    def fit(cls, one: Any, other: Any) -> OutputReading:
         """The reading for two samples: of many parts, those that tell the samples apart most."""
         places = _places(one, other)
         if len(places) > _FEATURES:
@@ -113,7 +113,7 @@ class Reading:
         }
 
     @classmethod
-    def decode(cls, data: Mapping[str, Any]) -> Reading:
+    def decode(cls, data: Mapping[str, Any]) -> OutputReading:
         """What `encode` wrote."""
         places = tuple(tuple(_part(part) for part in place) for place in data["places"])
         marked = [tuple(int(i) for i in data[name]) for name in ("lacking", "grains")]

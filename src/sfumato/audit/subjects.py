@@ -17,8 +17,8 @@ from ..errors import ArgumentError
 from ..noise import Bits, Noise, SeededBits
 from ..plan import Plan, Run
 from ..schema import Table
+from .arguments import check_maker
 from .claims import claims_of
-from .given import check_maker
 from .neighbours import Pair
 from .outputs import unreadable
 from .stages import stage_of, table_for

@@ -27,14 +27,16 @@ from ..errors import UnsupportedEventError
 from ..events import Event
 from .counting import Claims, Floats
 from .results import Found
-from .telling import Candidate, Tally
-from .telling import Event as Cut
+from .telling import Candidate, ViewTally
+from .telling import ViewEvent as Cut
 
 ORDERS = (1.25, 1.5, 2.0, 3.0, 5.0, 10.0, 30.0)
 _LARGEST_EPSILON = 50.0  # no number of runs shows more
 
 
-def hockey_sticks(tallies: Sequence[Tally], claims: Claims, alpha: float, *, runs: int, most: int) -> list[Candidate]:
+def hockey_sticks(
+    tallies: Sequence[ViewTally], claims: Claims, alpha: float, *, runs: int, most: int
+) -> list[Candidate]:
     """For the points of the claimed curve, the union of cells that looks worst there."""
     scored: list[Candidate] = []
     for tally in tallies:
@@ -92,7 +94,7 @@ def coins(low: Any, high: Any, order: float) -> Floats:
 
 
 def divergences(
-    tallies: Sequence[Tally], claimed: Mapping[float, float], alpha: float, *, runs: int, most: int
+    tallies: Sequence[ViewTally], claimed: Mapping[float, float], alpha: float, *, runs: int, most: int
 ) -> list[Candidate]:
     """The coins that look worst beside the claimed Rényi curve."""
     scored: list[Candidate] = []

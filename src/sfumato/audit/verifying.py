@@ -28,12 +28,12 @@ from ..mechanisms.optimal_keys import OptimalKeys
 from ..noise.samplers import Chance
 from ..plan import Plan, Run
 from . import enclosed, neighbours
+from .arguments import table_pair
 from .chances import BITS, SLACK, ends, exp_ends, shown
 from .enclosed import NOTHING, Ends, Judged
-from .enumerating import Listed, listed
-from .given import table_pair
+from .enumerating import ListedLaw, listed
 from .scripted import TooManyError
-from .small import all_pairs, few_pairs
+from .small_tables import all_pairs, few_pairs
 from .stages import table_for
 
 __all__ = ["Counterexample", "TooManyError", "Verified", "all_pairs", "verify"]
@@ -160,7 +160,7 @@ def verify(
     checks.instance(plan, Plan, "plan", "a plan")
     checks.whole(most, "most", least=2, most=10**7)
     checks.whole(rows, "rows", most=8)
-    work = _Work(plan, claims(plan), most)
+    work = _Verification(plan, claims(plan), most)
     if pairs is None:
         work.all_of(few_pairs(plan), patient=False)
     else:
@@ -203,12 +203,12 @@ def claims(plan: Plan[Any, Any]) -> tuple[Claim, ...]:
     return tuple(least.values())
 
 
-class _Work:
+class _Verification:
     """The verdict as it grows, pair by pair."""
 
     def __init__(self, plan: Plan[Any, Any], points: Sequence[Claim], most: int) -> None:
         self._plan, self._claims, self._most = plan, tuple(points), most
-        self._laws: dict[str, Listed] = {}
+        self._laws: dict[str, ListedLaw] = {}
         self._run = listable(plan)
         self.pairs = self._outputs = self._paths = self._skipped = 0
         self.why, self._way = "", "listed"
@@ -255,7 +255,7 @@ class _Work:
         text = str(raw)
         return text if len(text) <= 160 else text[:157] + "..."
 
-    def _law(self, rows: Any, raw: Any) -> Listed:
+    def _law(self, rows: Any, raw: Any) -> ListedLaw:
         """The law on one table; tables that come again in other pairs are listed once."""
         law = self._laws.get(repr(raw)) if raw is not None else None
         if law is None:
@@ -301,7 +301,7 @@ class _Work:
 _Outcome = tuple[Fraction, bytes, Ends, Ends]  # its excess, its bytes, and its chances on both sides
 
 
-def compared(one: Listed, other: Listed, claim: Claim, name: Callable[[bytes], str] = bytes.decode) -> Judged:
+def compared(one: ListedLaw, other: ListedLaw, claim: Claim, name: Callable[[bytes], str] = bytes.decode) -> Judged:
     """sum of max(0, P - e^epsilon P') from below and from above, and the set that makes it."""
     low_e, high_e = exp_ends(claim.epsilon, BITS)
     nothing = Enclosure(0, 0, BITS)

@@ -33,7 +33,7 @@ from torch.autograd.graph import GradientEdge
 from ..errors import PlanError
 from . import graph, recurrent
 from .clipping import Clipping, coefficients
-from .owners import Watch, same
+from .owners import OwnerWatch, same
 from .passes import Pass as Pass
 from .rules import Block, Known, Rule, Use, anything, both, keep, looked, rule, sent_back
 from .survey import Survey, Tensors, survey
@@ -75,7 +75,7 @@ class Engine:
         self._cast = cast
         self._recurs = any(isinstance(each, torch.nn.RNNBase) for each in model.modules())
         self._surveyed: Survey | None = None
-        self._watch = Watch()
+        self._watch = OwnerWatch()
 
     def losses(self, inputs: Tensors, target: torch.Tensor) -> torch.Tensor:
         """One loss for each row."""

@@ -16,7 +16,7 @@ import torch
 
 from .. import checks
 from ..noise import Noise, SecureBits
-from .blurring import Sum
+from .blurring import StepSum
 from .chance import apart, normal, seeded
 from .sizing import kept_bytes
 from .whole import whole_sums
@@ -89,11 +89,11 @@ def _micro_batch(plan: SGD, engine: Engine) -> None:
     exponent = plan.blur.exponent(norm)
     if plan.strict:
         steps, _ = whole_sums(engine, done, weights, plan.clip, norm, exponent)
-        Sum(engine.parameters, exponent).add_steps(steps)
+        StepSum(engine.parameters, exponent).add_steps(steps)
         return
     sums, _ = engine.summed(done, weights, clipping=plan.clip, norm=norm, eta=float(plan.eta))
     if plan.noise == "exact":
-        Sum(engine.parameters, exponent).add(sums)
+        StepSum(engine.parameters, exponent).add(sums)
 
 
 def _blur(plan: SGD, noise: Noise) -> None:

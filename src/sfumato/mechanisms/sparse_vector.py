@@ -26,7 +26,7 @@ from ..rows import Rows
 from ..runs import Bulk, sizes
 from ..schema import Table
 from ..units import Unit, rows_or_users
-from .thresholds import Gate, GridQuestion, Watch, gate_of, put_on_grid
+from .thresholds import Gate, GateConversation, GridQuestion, gate_of, put_on_grid
 
 _ROOT_BITS = 20
 
@@ -237,7 +237,7 @@ class SparseVector(Interactive):
         return cls(epsilon=1, protects=rows, threshold=2, questions=questions)
 
 
-class _Watch(Watch):
+class _Watch(GateConversation):
     def __init__(self, plan: SparseVector, run: Run) -> None:
         super().__init__(plan.gate, run.noise)
         self._plan = plan

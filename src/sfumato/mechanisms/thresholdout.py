@@ -23,7 +23,7 @@ from ..record import record
 from ..rows import Rows
 from ..schema import Table
 from ..units import Unit, rows_or_users
-from .thresholds import Gate, GridQuestion, Watch, gate_of, in_steps, put_on_grid
+from .thresholds import Gate, GateConversation, GridQuestion, gate_of, in_steps, put_on_grid
 
 
 @record("plan-thresholdout/1")
@@ -193,7 +193,7 @@ class HoldoutQuestion:
     steps: Any
 
 
-class _Holdout(Watch):
+class _Holdout(GateConversation):
     def __init__(self, plan: Thresholdout, run: Run) -> None:
         super().__init__(plan.gate, run.noise)
         self._plan = plan

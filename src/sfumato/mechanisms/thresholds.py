@@ -76,7 +76,7 @@ class Gate:
         return steps / self.finer
 
 
-class Watch(Conversation):
+class GateConversation(Conversation):
     """One conversation at a gate: its noisy threshold, and how many crossings are left."""
 
     def __init__(self, gate: Gate, noise: Noise) -> None:

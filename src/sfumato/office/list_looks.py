@@ -7,7 +7,7 @@ from typing import Any, Literal
 
 from ..plan import Plan
 from ..project import Project
-from ..project.plans import Listed
+from ..project.plans import ListedRelease
 from ..release import Release
 from .asking import RehearseDocument, expected, rehearsed
 from .documents import AccountDocument, Document, Expected, Part
@@ -95,7 +95,7 @@ def rehearsals(
 ) -> tuple[RehearsalsDocument, list[Release]]:
     """Run each release of a list on made-up rows. The ledger is not asked, and need not be there."""
 
-    def one(listed: Listed, plan: Plan[Any, Any]) -> tuple[RehearsedRelease, Release]:
+    def one(listed: ListedRelease, plan: Plan[Any, Any]) -> tuple[RehearsedRelease, Release]:
         document, release = rehearsed(project, plan, alpha=listed.alpha, rows=rows, watch=watch)
         return RehearsedRelease(name=listed.name, answer=document), release
 

@@ -16,11 +16,11 @@ from sfumato.accounting.budget import common_shares
 from sfumato.accounting.filters import Budget, Filter, HeldSteps, counts_plans
 from sfumato.errors import BudgetError
 
-from .losses_below import Law, laplace, normal, times, together, two_points
+from .losses_below import LossLaw, laplace, normal, times, together, two_points
 
 _MOST = 1000  # releases that an account is asked for: all of these budgets end far earlier
 _STEPS = 12  # of held work
-Kind = tuple[events.Event, Fraction, Callable[[int], Law]]
+Kind = tuple[events.Event, Fraction, Callable[[int], LossLaw]]
 """An event, the delta that its plan is priced at, and what so many of them cost at least."""
 
 

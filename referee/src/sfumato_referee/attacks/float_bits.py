@@ -33,7 +33,7 @@ _JUDGED = 24  # events per direction that get bounds: the most telling ones by e
 
 
 @dataclass(frozen=True)
-class Shown:
+class ShownEpsilon:
     """The most telling event found: the epsilon it proves."""
 
     epsilon: float
@@ -65,11 +65,11 @@ def attack(
     return Verdict("F1", bool(broken), text, figures)
 
 
-def most_telling(zero: Floats, one: Floats, sensitivity: float, *, delta: float, alpha: float) -> Shown:
+def most_telling(zero: Floats, one: Floats, sensitivity: float, *, delta: float, alpha: float) -> ShownEpsilon:
     """The largest epsilon proven by any event in either direction, wrong with chance at most alpha."""
     names, counts = zip(*(_events(y, sensitivity) for y in (zero, one)), strict=True)
     share = alpha / (4 * counts[0].size)  # two directions, two bounds each
-    proofs = [Shown(0.0, "nothing")]
+    proofs = [ShownEpsilon(0.0, "nothing")]
     for here, there in ((0, 1), (1, 0)):
         hits, others = counts[here].astype(np.float64), counts[there].astype(np.float64)
         sizes = (zero.size, one.size)
@@ -81,7 +81,9 @@ def most_telling(zero: Floats, one: Floats, sensitivity: float, *, delta: float,
             proven = np.where(low > 0, np.log(low / high), 0.0)
         best = int(np.argmax(proven))
         event = int(chosen[best])
-        proofs.append(Shown(max(0.0, float(proven[best])), f"[{names[0][event]}] {hits[event]:g} to {others[event]:g}"))
+        proofs.append(
+            ShownEpsilon(max(0.0, float(proven[best])), f"[{names[0][event]}] {hits[event]:g} to {others[event]:g}")
+        )
     return max(proofs, key=lambda shown: shown.epsilon)
 
 

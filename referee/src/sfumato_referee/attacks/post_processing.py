@@ -54,7 +54,7 @@ _KEPT: dict[str, NDArray[Any]] = {}  # where one of the planted bugs finds the d
 _SHOWN = 10  # digits of a number that are looked for: chance makes them once in 10^10
 
 
-class Table:
+class SecretTable:
     """Random cells, in arrays that can be overwritten."""
 
     def __init__(self, rows: int, seed: int = 11) -> None:
@@ -110,7 +110,7 @@ def plans() -> dict[str, Plan[Any, Any]]:
 
 
 @dataclass
-class Scene:
+class ReleaseScene:
     """Who takes part: the library, or somebody with a planted bug in the place of one of them."""
 
     private: type[Private] = Private
@@ -118,9 +118,9 @@ class Scene:
     more: dict[str, Plan[Any, Any]] = field(default_factory=dict)
 
 
-def attack(scene: Scene | None = None, *, cells: int = CELLS) -> Verdict:
+def attack(scene: ReleaseScene | None = None, *, cells: int = CELLS) -> Verdict:
     """Release, overwrite, show again, search."""
-    scene, table = scene or Scene(), Table(cells // 2)
+    scene, table = scene or ReleaseScene(), SecretTable(cells // 2)
     _KEPT.update(table.columns)
     texts, numbers = table.secrets()
     with _overheard() as heard:
@@ -139,7 +139,7 @@ def attack(scene: Scene | None = None, *, cells: int = CELLS) -> Verdict:
     return Verdict("P1", bool(moved or leaks), words, figures | {"cells looked for": len(texts)})
 
 
-def _played(scene: Scene, table: Table) -> tuple[dict[str, Callable[[], str]], dict[str, str]]:
+def _played(scene: ReleaseScene, table: SecretTable) -> tuple[dict[str, Callable[[], str]], dict[str, str]]:
     """Everything that can be shown, as something to call; and what was told where something went wrong."""
     ledger = MemoryLedger({"d": Budget(epsilon=50, delta=1e-3)})
     private = scene.private("d", table.columns, unit=USER, schema=SCHEMA)
@@ -292,9 +292,9 @@ def control() -> Verdict:
     """Every planted bug must be found."""
     again = ReadsAgain(query=bounds.clipped_sum("dose", 0, 1000, USER), epsilon=1)
     scenes = {
-        "finish reads the data": Scene(more={"again": again}),
-        "the data in a repr": Scene(private=ShowsItself),
-        "a cell in an error": Scene(curator=TellsOn),
+        "finish reads the data": ReleaseScene(more={"again": again}),
+        "the data in a repr": ReleaseScene(private=ShowsItself),
+        "a cell in an error": ReleaseScene(curator=TellsOn),
     }
     verdicts = {name: attack(scene, cells=100) for name, scene in scenes.items()}
     missed = [name for name, verdict in verdicts.items() if not verdict.broken]

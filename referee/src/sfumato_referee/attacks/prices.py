@@ -24,7 +24,7 @@ from sfumato.errors import SfumatoError
 
 from . import filled
 from .losses_below import (
-    Law,
+    LossLaw,
     allocated,
     best_of,
     laplace,
@@ -43,7 +43,7 @@ _ROUNDING = 1e-7  # of the sums here: far above 64-bit roundoff, far below any f
 DELTAS = (Fraction(1, 10**6), Fraction(1, 10**4), Fraction(1, 100), Fraction(1, 5))
 
 
-def cases() -> Iterator[tuple[str, events.Event, Law]]:
+def cases() -> Iterator[tuple[str, events.Event, LossLaw]]:
     """Events of every kind with what they cost at least."""
     replaced: dict[str, Any] = {"relation": "replace"}
     for multiplier in (Fraction(1, 2), Fraction(2)):
@@ -83,7 +83,7 @@ def cases() -> Iterator[tuple[str, events.Event, Law]]:
     yield from _on_a_lattice()
 
 
-def _selections(size: Fraction, epsilon: float) -> Iterator[tuple[str, events.Event, Law]]:
+def _selections(size: Fraction, epsilon: float) -> Iterator[tuple[str, events.Event, LossLaw]]:
     """Two candidates; and randomised response, which is as bad as pure DP can be."""
     odds = [1 / (1 + math.exp(-each)) for each in (epsilon - 0.5, -0.5)]  # one candidate's, by softmax
     drawn = of_laws(*(np.array([p, 1 - p]) for p in odds))
@@ -101,7 +101,7 @@ def _selections(size: Fraction, epsilon: float) -> Iterator[tuple[str, events.Ev
     yield f"the best of many tries, {epsilon:g}", tried, best_of(epsilon, 0.02)
 
 
-def _of_more(size: Fraction, epsilon: float) -> Iterator[tuple[str, events.Event, Law]]:
+def _of_more(size: Fraction, epsilon: float) -> Iterator[tuple[str, events.Event, LossLaw]]:
     """Groups, parts that belong together, samples of a fixed size, and steps of which everybody has one."""
     several = group.group(events.ZeroConcentrated(rho=size), 3)
     yield f"rho = {epsilon:g}, for 3", several, normal(3 * math.sqrt(2 * epsilon))
@@ -117,7 +117,7 @@ def _of_more(size: Fraction, epsilon: float) -> Iterator[tuple[str, events.Event
     yield f"one of 4 steps, mu = {mu:g}", events.RandomAllocation(noisy, 4), allocated(mu, 4)
 
 
-def _on_a_lattice() -> Iterator[tuple[str, events.Event, Law]]:
+def _on_a_lattice() -> Iterator[tuple[str, events.Event, LossLaw]]:
     """Integer noise."""
     k = np.arange(-200, 201)
     for shift in (1, 3):

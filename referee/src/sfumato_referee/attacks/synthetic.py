@@ -61,7 +61,7 @@ class FreeChoice(MWEM):
         return events.Repeat(noisy, self.rounds + (self.total is None))
 
 
-class _Counting(Noise):
+class _CountingNoise(Noise):
     """Adds up what the draws cost that a run really makes."""
 
     def __init__(self, bits: Bits, plan: MWEM) -> None:
@@ -86,7 +86,7 @@ def attack(plan: MWEM | None = None, *, runs: int = RUNS) -> Verdict:
     sides = [[_seen(plan, surface.run(plan, rows, Noise(bits))) for _ in range(runs)] for rows in (with_it, without)]
     copied = [float(np.mean([1.0 in each["values"] for each in side])) for side in sides]
     finding = telling.most_telling(*sides, claims=claims_of(plan), false_alarm=FALSE_ALARM)
-    counting = _Counting(bits, plan)
+    counting = _CountingNoise(bits, plan)
     surface.run(plan, with_it, counting)
     claimed = float(pure.epsilon(plan.event))
     unpaid = float(counting.spent) > claimed * (1 + 1e-6)

@@ -43,7 +43,7 @@ _LATTICE = 1024
 REPORTED_RATIO = 1.05  # above this the promise page names the channel
 
 
-class Counted:
+class CountedBits:
     """A source that counts its words; the first one can be given."""
 
     def __init__(self, source: Bits, first: int | None = None) -> None:
@@ -119,7 +119,7 @@ def _on_lattice(sampler: Sampler) -> list[int]:
     """Words taken for evenly spread first words; what follows them is always the same."""
     taken = []
     for j in range(_LATTICE):
-        bits = Counted(SeededBits(4), first=(2 * j + 1) << 53)
+        bits = CountedBits(SeededBits(4), first=(2 * j + 1) << 53)
         sampler(bits)
         taken.append(bits.taken)
     return taken
@@ -129,7 +129,7 @@ def _on_chance(sampler: Sampler, draws: int) -> Timed:
     source = SecureBits()
     counts, sizes, times = np.zeros(draws, np.int64), np.zeros(draws, np.int64), np.zeros(draws, np.int64)
     for i in range(draws):
-        bits = Counted(source)
+        bits = CountedBits(source)
         start = time.perf_counter_ns()
         sizes[i] = abs(sampler(bits))
         times[i] = time.perf_counter_ns() - start

@@ -112,12 +112,12 @@ def training() -> SGD:
         for weights in model.parameters():
             weights.zero_()
     return learn.sgd(
-        model, torch.nn.functional.cross_entropy, data=_Described(), inputs="x", target="y", clip=1, epsilon=1,
+        model, torch.nn.functional.cross_entropy, data=_LabelledData(), inputs="x", target="y", clip=1, epsilon=1,
         delta=1e-5, rate=1, steps=12, micro=128, optimiser=learn.optimiser("SGD", lr=2.0),
     )  # fmt: skip
 
 
-class _Described:
+class _LabelledData:
     """What the data looks like."""
 
     unit = Unit()

@@ -73,11 +73,11 @@ def attack(sampling: Sampling | None = None, *, batches: int = BATCHES) -> Verdi
 
 def control() -> Verdict:
     """Batches of a shuffled order, at the price of Poisson sampling."""
-    from ..mutants.training import Shuffled
+    from ..mutants.training import ShuffledSampling
 
     like = library()
     assert isinstance(like, Poisson)
-    return attack(Shuffled(rate=like.rate, population=like.population, room=like.room), batches=1000)
+    return attack(ShuffledSampling(rate=like.rate, population=like.population, room=like.room), batches=1000)
 
 
 def poisson_price(sigma: Fraction, steps: int = _STEPS, delta: Fraction = _DELTA) -> float:
@@ -126,7 +126,7 @@ def _slots(drawn: list[Integers]) -> float:
     return _fits(np.bincount(places, minlength=room), np.full(room, len(places) / room))
 
 
-class Counting(Noise):
+class CountingNoise(Noise):
     """Counts the vectors of noise that are drawn, and how many batches nobody joined."""
 
     def __init__(self) -> None:
@@ -159,7 +159,7 @@ def _empty() -> list[str]:
     fields: dict[str, Any] = {"rate": Fraction(1, 20), "steps": 40, "clip": 1, "multiplier": 1, "delta": 1e-6}
     plan = learn.sgd(Line(4), times, data=private, inputs="x", target="y", **fields)
     rows = Rows.read(private.schema.table(), {"x": np.ones((3, 4), dtype=np.float32), "y": [1.0] * 3}, Unit())
-    noise = Counting()
+    noise = CountingNoise()
     raw = surface.run(plan, rows, Run(noise, steps=plan.steps))
     if not noise.empty:  # its chance is below 10^-30
         return ["no batch is ever empty"]

@@ -17,7 +17,7 @@ from sfumato.audit import surface
 from sfumato.interactive import Conversation
 from sfumato.laws import DiscreteLaplace
 from sfumato.mechanisms.sparse_vector import SparseVector
-from sfumato.mechanisms.thresholds import ABOVE, Gate, GridQuestion, Watch, gate_of
+from sfumato.mechanisms.thresholds import ABOVE, Gate, GateConversation, GridQuestion, gate_of
 from sfumato.plan import Run
 from sfumato.rows import Rows
 from sfumato.runs import Bulk
@@ -57,7 +57,7 @@ class NoisyValueShown(SparseVector):
         return np.concatenate([*verdicts, *shown], axis=1).astype(np.float64)
 
 
-class _Showing(Watch):
+class _Showing(GateConversation):
     def answer(self, rows: Rows, question: GridQuestion) -> dict[str, Any]:
         gate, noise, threshold, left = surface.conversation(self)
         values = question.in_units(question.query.steps(rows, question.exponent), gate.finer)

@@ -60,7 +60,7 @@ class Tried:
 
 
 @dataclass(frozen=True)
-class Ran:
+class MutationRun:
     """The whole run."""
 
     tried: tuple[Tried, ...]
@@ -90,7 +90,7 @@ def run(
     blind: bool = False,
     seconds: float = MOST_SECONDS,
     progress: Progress | None = None,
-) -> Ran:
+) -> MutationRun:
     """Try all of them, and the honest library on every detector that any of them is tried on.
 
     every     try all of a mutant's detectors, also when one has noticed it
@@ -99,8 +99,8 @@ def run(
     """
     began = time.monotonic()
     names = [] if blind else list(dict.fromkeys(name for each in mutants for name in each.by))
-    work = [_Work(each.area, each.name, each.by, each) for each in mutants]
-    honest = [_Work("", HONEST, (name,), None) for name in names]
+    work = [_Piece(each.area, each.name, each.by, each) for each in mutants]
+    honest = [_Piece("", HONEST, (name,), None) for name in names]
     done: dict[int, Tried] = {}
     everything = [*work, *honest]
     for place, tried in _children(everything, jobs, every, blind, seconds):
@@ -108,11 +108,11 @@ def run(
         if progress is not None:
             progress(len(done) / len(everything), f"{tried.name}: {tried.ending}")
     in_order = [done[place] for place in range(len(everything))]
-    return Ran(tuple(in_order[: len(work)]), tuple(in_order[len(work) :]), time.monotonic() - began)
+    return MutationRun(tuple(in_order[: len(work)]), tuple(in_order[len(work) :]), time.monotonic() - began)
 
 
 @dataclass(frozen=True)
-class _Work:
+class _Piece:
     area: str
     name: str
     by: tuple[str, ...]
@@ -122,7 +122,7 @@ class _Work:
 @dataclass
 class _Child:
     place: int
-    work: _Work
+    work: _Piece
     process: Any
     ends: float
     opinions: list[Opinion] = field(default_factory=list)
@@ -148,7 +148,7 @@ class _Child:
 
 
 def _children(
-    work: Sequence[_Work], jobs: int, every: bool, blind: bool, seconds: float
+    work: Sequence[_Piece], jobs: int, every: bool, blind: bool, seconds: float
 ) -> Iterator[tuple[int, Tried]]:
     """Each piece of work in a fresh process; what is done as it is done."""
     context = _context()
@@ -193,7 +193,7 @@ def _context() -> Any:
     return context
 
 
-def _child(pipe: Connection, work: _Work, every: bool, blind: bool) -> None:
+def _child(pipe: Connection, work: _Piece, every: bool, blind: bool) -> None:
     """In the child: plant, then let the detectors look, one after the other."""
     if work.mutant is not None:
         try:
@@ -227,7 +227,7 @@ def looked(name: str, *, blind: bool = False) -> Opinion:
     return Opinion(name, outcome, " ".join(text.split())[:300], time.monotonic() - began)
 
 
-def summed_up(ran: Ran) -> str:
+def summed_up(ran: MutationRun) -> str:
     """The table: area, fault, how it ended, by whom, seconds; and last the honest library."""
     rows = [("area", "fault", "ended", "by", "seconds")]
     rows += [(t.area, t.name, t.ending, ", ".join(t.killers) or t.problem, f"{t.seconds:.1f}") for t in ran.tried]

@@ -33,12 +33,12 @@ from ...learn.live import Loss, Model
 from ...learn.plan import SGD
 from ...learn.stepping import Stepper
 from ...noise import Noise
+from ..arguments import noise_of
 from ..counting import checked_confidence
-from ..given import noise_of
 from . import canaries as coins_of
 from . import two_sided, watching
 from .outcome import ModelAudit, judged
-from .watching import Columns, Step, Steps
+from .watching import Columns, Steps, WatchedStep
 
 COLUMN = "canary"
 _LOUD = 2.0**10  # the canary's gradient over the clip norm, before it is clipped
@@ -215,7 +215,7 @@ class _Scores:
         self._rate = float(plan.sampling.expected) / float(plan.sampling.population)  # type: ignore[attr-defined]
         self._signs = plan.unit.change == "replace"
 
-    def __call__(self, step: Step) -> None:
+    def __call__(self, step: WatchedStep) -> None:
         drawn = step.gradients[self._place].double().numpy().reshape(-1)[1:] * self._plan.divisor / step.norm
         spread = self._plan.blur.deviation(step.norm) / step.norm
         if self._signs:  # one sign or the other: by symmetry the difference of both

@@ -27,8 +27,8 @@ from ... import checks
 from ...learn.plan import SGD
 from ...learn.stepping import Stepper
 from ...noise import Noise
+from ..arguments import noise_of
 from ..counting import checked_confidence
-from ..given import noise_of
 from . import canaries as coins_of
 from . import watching
 from .inputs import Pool

@@ -12,7 +12,7 @@ from typing import Any
 from ...learn.plan import SGD
 from ...learn.stepping import Stepper
 from ...noise import Noise
-from ..given import noise_of
+from ..arguments import noise_of
 from . import canaries as coins_of
 from . import watching
 from .inputs import Pool

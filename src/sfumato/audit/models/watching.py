@@ -37,7 +37,7 @@ _LATE = Fraction(1, 2**20)  # of delta, for batches that are too large for their
 
 
 @dataclass(frozen=True)
-class Step:
+class WatchedStep:
     """What one step shows: the noisy gradient, by parameter, and the public numbers that it was made with."""
 
     gradients: list[torch.Tensor]
@@ -45,7 +45,7 @@ class Step:
 
 
 def trained(
-    plan: SGD, rows: Rows, noise: Noise, *, stepper: Steps = Stepper, see: Callable[[Step], Any] | None = None
+    plan: SGD, rows: Rows, noise: Noise, *, stepper: Steps = Stepper, see: Callable[[WatchedStep], Any] | None = None
 ) -> torch.nn.Module:
     """Run all steps of the plan; the model that comes out, ready for use."""
     if not callable(stepper):
@@ -58,7 +58,7 @@ def trained(
             norm = steps.norm
             gradients = steps.step()
             if see is not None:
-                see(Step(gradients, norm))
+                see(WatchedStep(gradients, norm))
             course.update(gradients)
     finally:
         steps.close()
@@ -157,8 +157,8 @@ def as_array(values: Any) -> NDArray[Any]:
 
 __all__ = [
     "Columns",
-    "Step",
     "Steps",
+    "WatchedStep",
     "check_columns",
     "claimed",
     "curve_of",

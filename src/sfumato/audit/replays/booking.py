@@ -20,8 +20,8 @@ from ...accounting.filters import Budget
 from ...accounting.price import epsilon
 from ...errors import ArgumentError, UnsupportedEventError
 from ...events import Event
+from .pipeline_runs import Ran
 from .recording import OVERSPENT, TWICE, UNUSED, Finding
-from .running import Ran
 
 Claim = float | Fraction | Budget | Event | None
 

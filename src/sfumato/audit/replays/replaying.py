@@ -32,15 +32,15 @@ from ...owners import owners
 from ...private import Private
 from ...schema import Schema, Table
 from ...units import Unit
-from ..given import bits_of
+from ..arguments import bits_of
 from ..neighbours import ordinary
 from .booking import Claim, accounting, check_claim
 from .differences import Difference, differences
 from .foreign import Recorder
-from .holding import HELD, Held, by_schema, held_data
+from .holding import HELD, Storage, by_schema, held_data
+from .pipeline_runs import PipelineStage, Ran
 from .recording import EXCEPTION, MOVES, NUMBER, ORDER, OUTSIDE, RESULT, SHAPE, Finding, Tape
 from .replayed import Replayed
-from .running import Ran, Stage
 from .tables import Case, cases_from, cases_of, columns_given, like, odd_cases, typed
 
 _OTHER = 2**40 + 1  # another seed for what is drawn outside
@@ -127,7 +127,9 @@ def replay(
     with warnings.catch_warnings():
         warnings.simplefilter("ignore", PrivacyWarning)
         wide = budget if budget is not None else Budget(epsilon=1000, delta=0.01)
-    stage = Stage(pipeline, arguments, recorder, shaped, private, {name: wide}, shown=data is None and pairs is None)
+    stage = PipelineStage(
+        pipeline, arguments, recorder, shaped, private, {name: wide}, shown=data is None and pairs is None
+    )
     look = _Look(stage, claim, source)
     cases = list(_cases(schema, data, pairs, protects, awkward))
     if storage is not None and table is not None and data is None and awkward:
@@ -155,7 +157,7 @@ def _check_form_given(form: Any, pairs: Any) -> None:
         raise checks.refuse("form", form, allowed)
 
 
-def _held(form: Any, table: Table | None, data: Any) -> tuple[Held | None, Any]:
+def _held(form: Any, table: Table | None, data: Any) -> tuple[Storage | None, Any]:
     """In which form tables lie, where it is one that the curator reads too; and the rows that were given, by column."""
     try:
         lying = None if data is None or (form is not None and not isinstance(form, str)) else held_data(data)
@@ -261,7 +263,7 @@ def _check_form(shaped: Callable[[Any], Any], form: Any, columns: Any) -> None:
 class _Look:
     """What was found so far."""
 
-    def __init__(self, stage: Stage, claim: Claim, bits: Bits) -> None:
+    def __init__(self, stage: PipelineStage, claim: Claim, bits: Bits) -> None:
         self._stage, self._claim, self._bits = stage, claim, bits
         self._found: dict[tuple[str, str], Finding] = {}
         self._unstable: set[tuple[str, str]] = set()

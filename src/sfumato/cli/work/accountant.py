@@ -23,7 +23,7 @@ from ..telling import Outcome
 from .event_words import words
 from .events_from import TypedEvent
 from .numbers import Number, exact_or_none
-from .training import training
+from .planned_training import training
 
 _ENDS = checks.EPSILON_RANGE
 

@@ -25,7 +25,7 @@ from .accountant import Between, price_in_words, sentences_of
 from .event_words import words
 from .events_from import TypedEvent
 from .numbers import exact, exact_or_none
-from .training import Training, training
+from .planned_training import PlannedTraining, training
 
 _KINDS = ("gaussian", "laplace", "steps")
 _UNITS = {"gaussian": "standard deviation", "laplace": "scale"}
@@ -93,7 +93,7 @@ def _kind(what: str) -> Literal["gaussian", "laplace", "steps"]:
     return "gaussian" if what == "gaussian" else "laplace" if what == "laplace" else "steps"
 
 
-def _family(what: str, typed: TypedEvent, planned: Training | None) -> Callable[[dict[str, Any]], Calibrated]:
+def _family(what: str, typed: TypedEvent, planned: PlannedTraining | None) -> Callable[[dict[str, Any]], Calibrated]:
     """What is looked for, as a function of the target."""
     if what == "steps":
         return _steps(typed, planned)
@@ -114,7 +114,7 @@ def _family(what: str, typed: TypedEvent, planned: Training | None) -> Callable[
     return lambda target: calibrate(noisier, **target)
 
 
-def _steps(typed: TypedEvent, planned: Training | None) -> Callable[[dict[str, Any]], Calibrated]:
+def _steps(typed: TypedEvent, planned: PlannedTraining | None) -> Callable[[dict[str, Any]], Calibrated]:
     if typed.steps is not None:
         raise CommandError("--steps is what is looked for", "it was given as well", "leave it out")
     by_project = planned is not None and typed.noises in ([], ["--gaussian"])
@@ -130,7 +130,7 @@ def _steps(typed: TypedEvent, planned: Training | None) -> Callable[[dict[str, A
     return lambda target: most_steps(longer, **target)
 
 
-def _target(aim: Aim, planned: Training | None, what: str, room: ExitStack) -> tuple[dict[str, Any], str]:
+def _target(aim: Aim, planned: PlannedTraining | None, what: str, room: ExitStack) -> tuple[dict[str, Any], str]:
     epsilon, delta = exact_or_none(aim.epsilon, "--epsilon"), exact_or_none(aim.delta, "--delta")
     rho = exact_or_none(aim.rho, "--rho")
     if delta is None and planned is not None and rho is None and what != "laplace":

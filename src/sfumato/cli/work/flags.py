@@ -9,8 +9,8 @@ from typing import Any
 from ..problems import CommandError
 from .column_words import column_given
 from .draft import Draft, TableDraft, plain_name
-from .looking import Look, duckdb_tables, kind_of, look, look_by_place
-from .proposing import SURE, Column, propose
+from .proposing import SURE, ColumnDraft, propose
+from .table_looks import TableLook, duckdb_tables, kind_of, look, look_by_place
 from .writing_cells import checked, day_given, suggestion
 
 
@@ -58,7 +58,7 @@ def drafted(draft: Draft, flags: Flags) -> tuple[Draft, list[str]]:
     return draft, notes
 
 
-def _written(seen: Look, flags: Flags) -> Look:
+def _written(seen: TableLook, flags: Flags) -> TableLook:
     """How its cells are written: by the flags, or by blanks in the line of names. Where there is none, blanks are left
     away: the file is not read for this, and where it has none that changes nothing."""
     if seen.kind != "csv":
@@ -70,7 +70,7 @@ def _written(seen: Look, flags: Flags) -> Look:
     return replace(seen, written=written, notes=(*seen.notes, *advice))
 
 
-def encoded(seen: Look, flags: Flags) -> Look:
+def encoded(seen: TableLook, flags: Flags) -> TableLook:
     """A CSV file in the encoding that somebody gave."""
     return seen if flags.encoding is None else replace(seen, encoding=checked({"encoding": flags.encoding})["encoding"])
 
@@ -83,7 +83,7 @@ def say_columns(draft: Draft, flags: Flags) -> None:
         _put(draft, text)
 
 
-def _looks(path: Path, flags: Flags) -> list[Look]:
+def _looks(path: Path, flags: Flags) -> list[TableLook]:
     if kind_of(path) == "duckdb":
         return [look(path, table=name) for name in duckdb_tables(path)]
     if flags.header is False and kind_of(path) == "csv":
@@ -166,4 +166,4 @@ def _set_units(draft: Draft, flags: Flags) -> None:
         if not table_.public and table_.unit is None and table_.column(draft.unit):
             table_.unit = draft.unit
         if table_.unit is not None:
-            table_.put(Column(table_.unit, "key", why="names the unit"))
+            table_.put(ColumnDraft(table_.unit, "key", why="names the unit"))

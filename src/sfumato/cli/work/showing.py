@@ -36,7 +36,7 @@ SELECT diagnosis, COUNT(DISTINCT patient) AS patients
 
 
 @dataclass(frozen=True)
-class Step:
+class DemoStep:
     """One command: what it is for, and the code that it must end with."""
 
     about: str
@@ -51,18 +51,18 @@ class Step:
 
 
 STEPS = (
-    Step("A made-up hospital as a project: tables, sfumato.yaml, a ledger.", ("init", ".", "--example")),
-    Step("What is there, whom it hides, what may be spent. No data is read.", ("describe",)),
-    Step("What would this cost, and how exact would it be? Free.", ("quote", QUERY, "--unclip")),
-    Step("Ask it: it is paid for, then the data is read, and noise is added.", ("query", QUERY, "--unclip")),
-    Step("The same again is free, and the same: nobody can average the noise away.", ("query", QUERY, "--unclip")),
-    Step(
+    DemoStep("A made-up hospital as a project: tables, sfumato.yaml, a ledger.", ("init", ".", "--example")),
+    DemoStep("What is there, whom it hides, what may be spent. No data is read.", ("describe",)),
+    DemoStep("What would this cost, and how exact would it be? Free.", ("quote", QUERY, "--unclip")),
+    DemoStep("Ask it: it is paid for, then the data is read, and noise is added.", ("query", QUERY, "--unclip")),
+    DemoStep("The same again is free, and the same: nobody can average the noise away.", ("query", QUERY, "--unclip")),
+    DemoStep(
         "A dearer one. The budget is short, so it is refused before it runs.",
         ("query", DEAR, "--epsilon", "2"),
         BUDGET,
     ),
-    Step("The ledger: is every entry there, unchanged, and signed?", ("ledger", "verify")),
-    Step("A report that a compliance officer can sign.", ("ledger", "report")),
+    DemoStep("The ledger: is every entry there, unchanged, and signed?", ("ledger", "verify")),
+    DemoStep("A report that a compliance officer can sign.", ("ledger", "report")),
 )
 
 

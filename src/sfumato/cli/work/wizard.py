@@ -12,7 +12,7 @@ from . import wizard_words as words
 from .column_words import bounded, checked, listed
 from .draft import Draft, TableDraft
 from .prompts import Prompts
-from .proposing import BOUNDED, SURE, Column
+from .proposing import BOUNDED, SURE, ColumnDraft
 
 
 def ask_unit(prompts: Prompts, draft: Draft, proposed: str | None = None) -> None:
@@ -55,7 +55,7 @@ def ask_unit(prompts: Prompts, draft: Draft, proposed: str | None = None) -> Non
             prompts.say(f"{table.name} is left out.", "yellow")
             draft.tables.remove(table)
         elif table.unit is not None:
-            table.put(Column(table.unit, "key", why="names the unit"))
+            table.put(ColumnDraft(table.unit, "key", why="names the unit"))
 
 
 def sure_unit(table: TableDraft) -> str | None:
@@ -102,7 +102,7 @@ def ask_bounds(prompts: Prompts, draft: Draft) -> None:
     """Bounds of numbers and dates, values of categories. What was said of one table is proposed for the next."""
     prompts.heading("4  What the columns may hold")
     prompts.say(words.BOUNDS_SAY)
-    answered: dict[tuple[str, str], Column] = {}
+    answered: dict[tuple[str, str], ColumnDraft] = {}
     for table in draft.tables:
         for column in table.columns:
             before = answered.get((column.name, column.kind))
@@ -120,8 +120,8 @@ def ask_bounds(prompts: Prompts, draft: Draft) -> None:
             answered.setdefault((column.name, column.kind), table.column(column.name) or column)
 
 
-def _ask_values(prompts: Prompts, place: str, column: Column) -> Column:
-    def read(text: str) -> Column:
+def _ask_values(prompts: Prompts, place: str, column: ColumnDraft) -> ColumnDraft:
+    def read(text: str) -> ColumnDraft:
         if text == "unknown":
             return replace(column, kind="key", values=())
         return checked(replace(column, values=listed(text)))
@@ -136,8 +136,8 @@ def _ask_values(prompts: Prompts, place: str, column: Column) -> Column:
     )
 
 
-def _ask_bounds(prompts: Prompts, place: str, column: Column) -> Column:
-    def read(text: str) -> Column:
+def _ask_bounds(prompts: Prompts, place: str, column: ColumnDraft) -> ColumnDraft:
+    def read(text: str) -> ColumnDraft:
         return replace(column, kind="out", why="it has no bounds") if text == "out" else bounded(column, text)
 
     times = column.kind in ("date", "moment")

@@ -10,7 +10,7 @@ import numpy as np
 
 from sfumato import grid
 from sfumato.audit import seams, surface
-from sfumato.bounds import base, cells, counts, gather, means, sums
+from sfumato.bounds import base, cell_counts, counts, gather, means, sums
 
 from ..mutant import Shelf, plans, plant, swap, swap_everywhere
 
@@ -79,7 +79,7 @@ def all_cells() -> None:
             else steps(self, rows, exponent)
         )
 
-    swap(cells.CellCounts, "steps", count_all_cells)
+    swap(cell_counts.CellCounts, "steps", count_all_cells)
 
 
 @FAULTS.fault("replaced cells at the price of added ones", by=plans("Gaussian", "PermuteAndFlip"))
@@ -91,7 +91,7 @@ def one_side() -> None:
 
         return sensitivity
 
-    swap(cells.CellCounts, "sensitivity", halve_sensitivity)
+    swap(cell_counts.CellCounts, "sensitivity", halve_sensitivity)
 
 
 @FAULTS.fault("NaN is a number", by=plans("Laplace", "Quantile"))

@@ -54,7 +54,7 @@ def first_step() -> None:
 
         return later
 
-    swap(blurring.Sum, "released", blur_first_step_only)
+    swap(blurring.StepSum, "released", blur_first_step_only)
 
 
 @FAULTS.fault("the divisor is what was drawn", by=attacks("T2"))
@@ -94,7 +94,7 @@ def unwatched() -> None:
     """Row i of a batch is taken for record i."""
     from sfumato.learn.owners import watching
 
-    swap(watching.Watch, "settle", lambda _: lambda self, losses: self.trace)
+    swap(watching.OwnerWatch, "settle", lambda _: lambda self, losses: self.trace)
     swap_everywhere(watching.same, lambda _: lambda trace, surveyed: None)
 
 
@@ -116,20 +116,20 @@ def train_mode() -> None:
 def half_the_noise() -> None:
     from sfumato.learn import blurring
 
-    swap(blurring.Sum, "released", lambda one: lambda self, noise, divisor: one(self, noise // 2, divisor))
+    swap(blurring.StepSum, "released", lambda one: lambda self, noise, divisor: one(self, noise // 2, divisor))
 
 
 @FAULTS.fault("batches of a shuffled order", by=attacks("T1"))
 def shuffled() -> None:
     from sfumato.learn import sampling
 
-    from ...mutants.training import Shuffled
+    from ...mutants.training import ShuffledSampling
 
     waiting: list[int] = []
 
     def draw(self: Any, units: int, noise: Any) -> Any:
         object.__setattr__(self, "waiting", waiting)
-        return vars(Shuffled)["draw"](self, units, noise)
+        return vars(ShuffledSampling)["draw"](self, units, noise)
 
     swap(sampling.Poisson, "draw", lambda _: draw)
 

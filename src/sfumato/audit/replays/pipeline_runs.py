@@ -35,7 +35,7 @@ class Ran:
 
 
 @dataclass(frozen=True)
-class Stage:
+class PipelineStage:
     """Where a pipeline runs: what it is given, and how a table becomes that."""
 
     pipeline: Callable[..., Any]

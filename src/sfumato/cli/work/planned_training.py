@@ -16,7 +16,7 @@ if TYPE_CHECKING:
 
 
 @dataclass(frozen=True)
-class Training:
+class PlannedTraining:
     """A project, for its `privacy` fields."""
 
     project: Project
@@ -44,7 +44,7 @@ class Training:
         return privacy.event(noise)
 
 
-def training(place: Path) -> Training:
+def training(place: Path) -> PlannedTraining:
     from ...project import open_project  # a price that needs no project does not wait for what reads one
 
-    return Training(open_project(place))
+    return PlannedTraining(open_project(place))
