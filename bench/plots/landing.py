@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 
 from sfumato import open_project
-from sfumato.audit.given import one_table
+from sfumato.audit.arguments import one_table
 from sfumato.example import hospital, write_example
 from sfumato.noise import Noise, SeededBits
 from sfumato.plan import Run

@@ -12,7 +12,7 @@ import learn_jobs
 import torch
 from learn_jobs import LR, Step, learn_models
 
-from sfumato.learn.blurring import Blur, Drawn, Sum
+from sfumato.learn.blurring import Blur, Drawn, StepSum
 from sfumato.learn.clipping import Flat
 from sfumato.learn.engine import ETA, Engine
 from sfumato.noise import Noise, SecureBits
@@ -47,7 +47,7 @@ class Private:
         return [(each + torch.normal(0.0, self.deviation, each.shape)).div_(len(self.target)) for each in sums]
 
     def exact(self, sums: Tensors) -> Tensors:
-        added = Sum(self.engine.parameters, self.blur.exponent(CLIP))
+        added = StepSum(self.engine.parameters, self.blur.exponent(CLIP))
         added.add(sums)
         drawn = self.noise.draw(self.blur.law(CLIP), self.blur.parameters)
         return added.released(drawn, float(len(self.target)))
@@ -73,7 +73,7 @@ class Private:
         if self.beside is None:
             self.beside = Drawn()
         coming = self.beside.begin(self.noise, self.blur.law(CLIP), self.blur.parameters)
-        added = Sum(self.engine.parameters, self.blur.exponent(CLIP))
+        added = StepSum(self.engine.parameters, self.blur.exponent(CLIP))
         added.add(self.sums())
         self.applied(added.released(coming.result(), float(len(self.target))))
 

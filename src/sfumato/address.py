@@ -40,11 +40,13 @@ def read(text: str) -> tuple[Address, ...]:
 
 @lru_cache(maxsize=1024)
 def _read(text: str) -> tuple[Address, ...]:
-    found = tuple(_one(part) for part in text.split(_AND))
-    whole = all(each.name and each.version for each in found) and len({each.name for each in found}) == len(found)
-    if _AND.join(map(str, found)) != text or not whole:
+    addresses = tuple(_one(part) for part in text.split(_AND))
+    whole = all(each.name and each.version for each in addresses) and len({each.name for each in addresses}) == len(
+        addresses
+    )
+    if _AND.join(map(str, addresses)) != text or not whole:
         raise checks.refuse("data", text, _SUCH)
-    return found
+    return addresses
 
 
 def _one(part: str) -> Address:

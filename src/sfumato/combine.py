@@ -87,14 +87,14 @@ class Sequence(Plan[Any, dict[str, Any]]):
         return {name: plan.error(raw[name], alpha) for name, plan in self.plans.items()}
 
     def expected_errors(self, alpha: float) -> Mapping[str, float]:
-        found: dict[str, float] = {}
+        errors: dict[str, float] = {}
         for name, plan in self.plans.items():
             single = plan.expected_error(alpha)
             if single is not None:
-                found[name] = single
+                errors[name] = single
             else:
-                found |= {f"{name} / {part}": each for part, each in plan.expected_errors(alpha).items()}
-        return found
+                errors |= {f"{name} / {part}": each for part, each in plan.expected_errors(alpha).items()}
+        return errors
 
     def explain(self) -> list[str]:
         return [f"{name}: {line}" for name, plan in self.plans.items() for line in plan.explain()]

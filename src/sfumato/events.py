@@ -118,9 +118,9 @@ class GaussianMixture(_Leaf):
         if self.relation == "replace":
             raise checks.refuse("relation", self.relation, "add-remove or zero-out: who is replaced is not sampled")
         for name in ("shifts", "weights"):
-            given = getattr(self, name)
-            if not isinstance(given, tuple | list) or not given:
-                raise checks.refuse(name, given, "a list of numbers")
+            numbers = getattr(self, name)
+            if not isinstance(numbers, tuple | list) or not numbers:
+                raise checks.refuse(name, numbers, "a list of numbers")
         shifts = tuple(checks.bound(each, "shifts") for each in self.shifts)
         weights = tuple(checks.positive(each, "weights") for each in self.weights)
         if min(shifts) < 0 or len(set(shifts)) < len(shifts) or not any(shifts):
@@ -310,15 +310,15 @@ class BestOf(Event):
         return self.event.relation
 
 
-def _events(given: Any, name: str) -> tuple[Event, ...]:
-    if isinstance(given, Event) or not isinstance(given, tuple | list) or not given:
-        raise checks.refuse(name, given, "a list of at least one event")
-    for event in given:
+def _events(listed: Any, name: str) -> tuple[Event, ...]:
+    if isinstance(listed, Event) or not isinstance(listed, tuple | list) or not listed:
+        raise checks.refuse(name, listed, "a list of at least one event")
+    for event in listed:
         if not isinstance(event, Event):
             raise checks.refuse(name, event, "events only")
-    if len({event.relation for event in given}) > 1:
+    if len({event.relation for event in listed}) > 1:
         raise ArgumentError(f"{name} mix neighbour relations: events add up only between the same neighbours.")
-    return tuple(given)
+    return tuple(listed)
 
 
 @record("sequence/1", kept=True)

@@ -91,13 +91,13 @@ class Stepwise(Run):
         if self.closed:
             raise BudgetError(_OVER)
         try:
-            told = self._ledger.draw_steps(self.receipt, steps)
+            ledger_steps = self._ledger.draw_steps(self.receipt, steps)
         except _REFUSALS as refusal:
             self.refusal = refusal.anew()
             raise
         self.refusal = None
         # Another process may draw under the same key: what the ledger says counts.
-        self._taken, self._steps = told.drawn, told.drawn + told.left
+        self._taken, self._steps = ledger_steps.drawn, ledger_steps.drawn + ledger_steps.left
 
     def answer(self, answer: bytes | None) -> None:
         """Store what was released, if it is stored; what was not drawn is freed."""
@@ -120,17 +120,17 @@ def settling(noise: Noise, ledger: Ledger, receipt: Receipt, key: str | None) ->
         yield run
     except BaseException as problem:
         refused = isinstance(problem, _REFUSALS)
-        told = problem if refused or run is None or run.refusal is None else run.refusal
-        from_outside = refused or told is not problem or isinstance(problem, KeyboardInterrupt)
+        raised = problem if refused or run is None or run.refusal is None else run.refusal
+        from_outside = refused or raised is not problem or isinstance(problem, KeyboardInterrupt)
         if key is None or not from_outside:
             outcome = "interrupted" if from_outside and not (run is not None and run.failed) else "failed"
             with suppress(*_REFUSALS):  # a ledger that cannot be written keeps it as opened, which never answers
                 ledger.settle(receipt, outcome)
-        elif not isinstance(told, ReceiptError):
-            told.add_note(_GOES_ON)
-        if told is problem:
+        elif not isinstance(raised, ReceiptError):
+            raised.add_note(_GOES_ON)
+        if raised is problem:
             raise
-        raise told from None
+        raise raised from None
     finally:
         if run is not None:
             run.closed = True

@@ -61,10 +61,10 @@ class Interactive(Plan[Rows, list[Any]]):
 
     @property
     def columns(self) -> dict[str, Column]:
-        found = super().columns
+        columns = super().columns
         for query in self._queries:
-            found.update(query.columns)
-        return found
+            columns.update(query.columns)
+        return columns
 
     @property
     def needs_whole(self) -> bool:
@@ -94,11 +94,11 @@ class Interactive(Plan[Rows, list[Any]]):
 
     def _accepted(self, table: Table) -> list[Any]:
         """The agenda in accepted form, worked out once for each table."""
-        known: tuple[Table, list[Any]] | None = self.__dict__.get("_known")
-        if known is None or known[0] is not table:
-            known = (table, [self.accept(question, table) for question in self.agenda])
-            self.__dict__["_known"] = known
-        return known[1]
+        cached: tuple[Table, list[Any]] | None = self.__dict__.get("_known")
+        if cached is None or cached[0] is not table:
+            cached = (table, [self.accept(question, table) for question in self.agenda])
+            self.__dict__["_known"] = cached
+        return cached[1]
 
 
 def accept_query(question: Any, plan: Plan[Any, Any], table: Table) -> Bounded:
@@ -146,13 +146,13 @@ class Session:
                 raise PlanError("this session is over: open another one, which is paid for anew")
             accepted = self.plan.accept(question, self._table)
             try:
-                said = guarded(lambda: record.canonical(conversation.answer(self._rows(), accepted)))
+                answer = guarded(lambda: record.canonical(conversation.answer(self._rows(), accepted)))
             except BaseException as problem:
                 # An interrupt ends it too: half an answer may have changed the conversation.
                 self.ended = ended_by(problem)
                 self.close()
                 raise
-            self._answers.append(record.parse(said))
+            self._answers.append(record.parse(answer))
             return self.plan.latest(self._answers)
 
     @property

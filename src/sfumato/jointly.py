@@ -61,9 +61,9 @@ class Joint(Sequence):
             total += sizes[name]
         lines = []
         for name, width in self.widths().items():
-            asked = f", asked for ± {float(self.accuracy[name]):.4g}" if name in self.accuracy else ""
+            target = f", asked for ± {float(self.accuracy[name]):.4g}" if name in self.accuracy else ""
             share = f"{100 * float(sizes[name] / total):.3g} % of the budget"
-            lines.append(f"{name} gets {share}: ± {width:.4g} at {100 * float(1 - self.alpha):g} %{asked}")
+            lines.append(f"{name} gets {share}: ± {width:.4g} at {100 * float(1 - self.alpha):g} %{target}")
         return [*lines, *super().explain()]
 
     @classmethod
@@ -165,11 +165,11 @@ def _enough(name: str, size: Fraction, wanted: Fraction, plan: Any, level: Fract
     """The least budget of one part that meets its accuracy, to some digits, upwards."""
     for _ in range(20):
         size = _short(size)
-        made = plan(name, size)
-        width = _width(made, level)
+        part = plan(name, size)
+        width = _width(part, level)
         if width <= wanted:
             return size
-        size = _scaled(size, Fraction(width) / wanted, isinstance(made, Gaussian))
+        size = _scaled(size, Fraction(width) / wanted, isinstance(part, Gaussian))
     raise checks.refuse(f"accuracy of {name}", float(wanted), "a larger half-width: noise cannot be made that small")
 
 

@@ -48,8 +48,8 @@ def load(*, queries: bool = False) -> None:
     """
     _load_core()
     for name, area in _AREAS.items():
-        asked = queries and name == "query" and find_spec(area.needs) is not None
-        for module in (*area.always, *(module for module, _ in area.plans if asked)):
+        needed = queries and name == "query" and find_spec(area.needs) is not None
+        for module in (*area.always, *(module for module, _ in area.plans if needed)):
             import_module(f".{name}.{module}", __package__)
 
 
@@ -58,8 +58,8 @@ def plans() -> dict[str, Callable[[], type[Plan[Any, Any]]]]:
     from .plan import Plan
 
     load()
-    known = [cls for cls in record.kinds(Plan).values() if _of_the_core(cls)]  # type: ignore[type-abstract]
-    listed: dict[str, Callable[[], type[Plan[Any, Any]]]] = {cls.__name__: _giving(cls) for cls in known}
+    classes = [cls for cls in record.kinds(Plan).values() if _of_the_core(cls)]  # type: ignore[type-abstract]
+    listed: dict[str, Callable[[], type[Plan[Any, Any]]]] = {cls.__name__: _giving(cls) for cls in classes}
     for name, area in _AREAS.items():
         listed |= {cls: _importing(f".{name}.{module}", cls) for module, cls in area.plans}
     return listed

@@ -146,10 +146,10 @@ def _refuse_strange(text: str, yaml: Any) -> None:
 
 def _value(node: Any, place: _Place, yaml: Any) -> Any:
     if isinstance(node, yaml.MappingNode):
-        found: dict[str, Any] = {}
+        mapping: dict[str, Any] = {}
         for key_node, item in node.value:
             key, line = _key(key_node, place, yaml), key_node.start_mark.line + 1
-            if key in found:
+            if key in mapping:
                 before = place.lines[(*place.path, key)]
                 raise YamlError(
                     f"{key!r} is given twice, on line {before} and again on line {line}",
@@ -157,8 +157,8 @@ def _value(node: Any, place: _Place, yaml: Any) -> Any:
                     line=line,
                     path=(*place.path, str(key)),
                 )
-            found[key] = _value(item, place.inside(str(key), line), yaml)
-        return found
+            mapping[key] = _value(item, place.inside(str(key), line), yaml)
+        return mapping
     if isinstance(node, yaml.SequenceNode):
         numbered = enumerate(node.value)
         return [_value(item, place.inside(number, item.start_mark.line + 1), yaml) for number, item in numbered]

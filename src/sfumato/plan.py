@@ -115,10 +115,10 @@ class Run:
         """Pay for the next steps, before any of them runs. A step that is run again is drawn again."""
         self._at_home()
         with self._lock:
-            most, asked = self._known(), checks.whole(steps, "steps")
-            if asked > most - self._taken:
-                raise PlanError(f"{asked} more step(s) are asked for, and {most - self._taken} of {most} are left")
-            self._take(asked)
+            most, wanted = self._known(), checks.whole(steps, "steps")
+            if wanted > most - self._taken:
+                raise PlanError(f"{wanted} more step(s) are asked for, and {most - self._taken} of {most} are left")
+            self._take(wanted)
 
     def _at_home(self) -> None:
         """A fork copies what is left of the reserve, and of the steps: each process would spend it for itself."""
@@ -318,10 +318,10 @@ class Plan(Exhibit, ABC, Generic[D, R]):
     @property
     def columns(self) -> dict[str, Column]:
         """The columns it reads, as far as it needs to know them."""
-        found: dict[str, Column] = {}
+        columns: dict[str, Column] = {}
         for part in (*_within(self, Bounded), *self.children):
-            found.update(part.columns)
-        return found
+            columns.update(part.columns)
+        return columns
 
     def check(self, table: Table) -> None:
         """Refuse a table that lacks what the plan reads. Compares public things only."""
@@ -404,8 +404,8 @@ def told_before(plan: Plan[Any, Any]) -> Iterator[tuple[str, str]]:
     width = plan.expected_error(_ALPHA)
     if not named and width is not None:
         yield "error", f"±{width:.4g} at 95 %{plan.error_words}"
-    for name, each in named.items():
-        yield "error", f"{name}: ±{each:.4g} at 95 %{plan.error_words}"
+    for name, half_width in named.items():
+        yield "error", f"{name}: ±{half_width:.4g} at 95 %{plan.error_words}"
 
 
 def _within(owner: Any, kind: type[Any]) -> Iterator[Any]:

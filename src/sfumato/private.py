@@ -81,8 +81,8 @@ class Private(Exhibit):
     @property
     def size(self) -> int | None:
         """How many rows the largest private table has, where that is public."""
-        known = [table.rows for table in self.schema.tables.values() if table.private and table.rows is not None]
-        return max(known, default=None)
+        sizes = [table.rows for table in self.schema.tables.values() if table.private and table.rows is not None]
+        return max(sizes, default=None)
 
     @property
     def owners(self) -> dict[str, str]:
@@ -167,13 +167,13 @@ def _by_table(schema: Schema, data: Any) -> Iterator[tuple[Table, Any]]:
         return
     if not isinstance(data, Mapping) or set(data) != set(schema.tables):
         raise checks.refuse("data", type(data).__name__, "data for each table: " + ", ".join(map(repr, schema.tables)))
-    for name, given in data.items():
-        yield schema.table(name), given
+    for name, content in data.items():
+        yield schema.table(name), content
 
 
 def _categories(table: Table, column: str) -> tuple[str, ...]:
     """The blocks that a column tells apart: its public categories."""
-    given = table.column(column)
-    if given.type != "category" or not given.categories:
+    category = table.column(column)
+    if category.type != "category" or not category.categories:
         raise checks.refuse("block", column, "a column with public categories, one for each block")
-    return tuple(str(each) for each in given.categories)
+    return tuple(str(each) for each in category.categories)

@@ -78,8 +78,8 @@ def of_fields(value: Any) -> dict[str, Any]:
         if live and item is not None:
             question[name] = {"is": "live", "fingerprint": record.fingerprint(item)}
             continue
-        asked = of(item, part)
-        question[name] = in_order(asked) if part == "in any order" and isinstance(asked, list) else asked
+        answer = of(item, part)
+        question[name] = in_order(answer) if part == "in any order" and isinstance(answer, list) else answer
     return question
 
 

@@ -112,11 +112,11 @@ def _form(cls: type, kept: bool) -> _Form | None:
 
 def _remembered(hash_of: Callable[[Any], int]) -> Callable[[Any], int]:
     def remembered(self: Any) -> int:
-        known = self.__dict__.get(_HASH)
-        if known is None:
-            known = hash_of(self)
-            object.__setattr__(self, _HASH, known)
-        return int(known)
+        stored = self.__dict__.get(_HASH)
+        if stored is None:
+            stored = hash_of(self)
+            object.__setattr__(self, _HASH, stored)
+        return int(stored)
 
     return remembered
 
@@ -321,15 +321,15 @@ def _decode_array(dtype: Any, shape: Any, data: Any) -> np.ndarray[Any, Any]:
 
 
 def _decode_record(cls: type, data: dict[str, Any]) -> Any:
-    known = {f.name: f for f in fields(cls) if f.init and not f.metadata.get("shown")}
-    given = {name: item for name, item in data.items() if name != "is"}
-    if strange := sorted(set(given) - set(known)):
+    own = {f.name: f for f in fields(cls) if f.init and not f.metadata.get("shown")}
+    items = {name: item for name, item in data.items() if name != "is"}
+    if strange := sorted(set(items) - set(own)):
         raise RecordError(f"{data['is']!r} has no field {strange[0]!r}")
-    for name, f in known.items():
-        if name not in given and f.default is MISSING and f.default_factory is MISSING:
+    for name, f in own.items():
+        if name not in items and f.default is MISSING and f.default_factory is MISSING:
             raise RecordError(f"{data['is']!r} lacks its field {name!r}")
     try:
-        return cls(**{name: _decode(item) for name, item in given.items()})
+        return cls(**{name: _decode(item) for name, item in items.items()})
     except RecordError:
         raise
     except (ValueError, TypeError) as problem:
@@ -353,8 +353,8 @@ def _text(value: Any) -> str:
 
 def _record_text(value: Any) -> str:
     form = _FORMS[type(value)]
-    if form.kept and (known := value.__dict__.get(_TEXT)) is not None:
-        return str(known)
+    if form.kept and (text_before := value.__dict__.get(_TEXT)) is not None:
+        return str(text_before)
     before, after, later = form.before, form.after, form.later
     if later:
         left_out = {name for name, default in later.items() if getattr(value, name) == default}
@@ -377,9 +377,9 @@ _MOST_EXACT = 4096
 
 
 def _exact_text(value: Fraction) -> str:
-    known = _EXACT.get(id(value))
-    if known is not None and known[0] is value:  # the cache holds the number, so no other one has its id
-        return known[1]
+    cached = _EXACT.get(id(value))
+    if cached is not None and cached[0] is value:  # the cache holds the number, so no other one has its id
+        return cached[1]
     text = f'{{"is":"exact","value":"{value}"}}'
     if len(_EXACT) >= _MOST_EXACT:
         _EXACT.clear()

@@ -66,8 +66,8 @@ class Tidy(Plan[Rows, NDArray[np.float64]]):
             raise checks.refuse("plan", self.plan, "a plan with noise on a table of counts, such as a histogram")
         for name in ("nonnegative", "whole", "monotone"):
             checks.instance(getattr(self, name), bool, name, "True or False")
-        asked = getattr(self.plan.query, "workload", None)  # None: the cells of a histogram
-        if self.total is not None and not self.monotone and isinstance(asked, Prefixes | Ranges):
+        workload = getattr(self.plan.query, "workload", None)  # None: the cells of a histogram
+        if self.total is not None and not self.monotone and isinstance(workload, Prefixes | Ranges):
             raise checks.refuse("total", self.total, "None: these are no cells that add up; monotone=True holds an end")
         if self.total is not None and not self._kept:
             total = checks.bound(self.total, "total")
@@ -144,8 +144,8 @@ class Tidy(Plan[Rows, NDArray[np.float64]]):
         steps = ["the nearest running totals that never fall"] if self.monotone else []
         steps += ["no number below 0"] if self.nonnegative else []
         if self.total is not None:
-            held = "their own noisy total" if self._kept else f"the public total {float(self.total):g}"
-            steps.append(f"{'running totals end at' if self.monotone else 'cells add up to'} {held}")
+            total = "their own noisy total" if self._kept else f"the public total {float(self.total):g}"
+            steps.append(f"{'running totals end at' if self.monotone else 'cells add up to'} {total}")
         steps += ["whole numbers"] if self.whole else []
         return [
             *self.plan.explain(),
@@ -168,8 +168,8 @@ def onto_simplex(values: Floats, total: float) -> Floats:
         return np.zeros(values.size)
     falling = np.sort(values)[::-1]
     cuts = (np.cumsum(falling) - total) / np.arange(1, values.size + 1)
-    kept = int(np.flatnonzero(falling > cuts).max(initial=0))
-    return np.maximum(values - cuts[kept], 0.0)
+    last = int(np.flatnonzero(falling > cuts).max(initial=0))
+    return np.maximum(values - cuts[last], 0.0)
 
 
 def largest_remainders(values: Floats, total: int) -> Floats:

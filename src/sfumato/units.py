@@ -76,8 +76,8 @@ def _each_its_own(cells: Cells, rows: int) -> Codes:
 def _by_name(cells: Cells, rows: int) -> Codes:
     """One owner for each column, by one numbering of all names: a NULL is nobody."""
     numbers: dict[Any, int] = {}
-    found = [[-1 if _null(cell) else numbers.setdefault(cell, len(numbers)) for cell in column] for column in cells]
-    return np.array(found, dtype=np.int64).reshape(len(cells), rows).T
+    codes = [[-1 if _null(cell) else numbers.setdefault(cell, len(numbers)) for cell in column] for column in cells]
+    return np.array(codes, dtype=np.int64).reshape(len(cells), rows).T
 
 
 def _by_pair(cells: Cells, rows: int) -> Codes:

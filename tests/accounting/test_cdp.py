@@ -63,8 +63,8 @@ def test_a_gaussian_loses_little_and_stays_above_its_curve() -> None:
 
 def test_a_small_mean_helps() -> None:
     """A loss of mean 0.1 and spread 1: the straight line starts lower."""
-    low = cdp.Concentrated(Fraction(1, 10), Fraction(1))
-    high = cdp.Concentrated(Fraction(5), Fraction(1))
+    low = cdp.ConcentratedLoss(Fraction(1, 10), Fraction(1))
+    high = cdp.ConcentratedLoss(Fraction(5), Fraction(1))
     delta = Fraction(1, 10**5)
     assert cdp.epsilon(high, delta) - cdp.epsilon(low, delta) == Fraction(4, 10)  # 5 counts as tau^2/2
     assert cdp.delta(low, Fraction(3)) < cdp.delta(high, Fraction(3))

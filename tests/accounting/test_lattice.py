@@ -13,7 +13,7 @@ from hypothesis import strategies as st
 from scipy import stats
 
 from sfumato.accounting import lattice, pairs
-from sfumato.accounting.lattice import Cells, Lattice
+from sfumato.accounting.lattice import Lattice, LatticeCells
 from sfumato.accounting.pairs import Loss
 from sfumato.events import Event, Exponential, Gaussian, Laplace, Poisson, WithoutReplacement
 
@@ -43,7 +43,7 @@ STEPS = st.sampled_from([0.05, 0.2, 0.5, 1.3])
 @given(LAWS, STEPS)
 def test_the_lattice_laws_bracket_any_law(points: list[tuple[float, float]], step: float) -> None:
     law = atoms([place for place, _ in points], [mass for _, mass in points])
-    below, above = Cells.of(law, step)
+    below, above = LatticeCells.of(law, step)
     truth = curve(law.atoms, law.masses)
     assert np.all(lattice_curve(above.upper()) >= truth - 1e-9)  # a loss within 1e-9 steps of a node counts as on it
     for cells in (below, above):  # with what lies near 0 made one, and without
@@ -60,7 +60,7 @@ def test_they_bracket_the_composition_of_any_two_laws(
     laws = [atoms([place for place, _ in points], [mass for _, mass in points]) for points in (first, second)]
     sums = np.add.outer(laws[0].atoms, laws[1].atoms).ravel()
     truth = curve(sums, np.multiply.outer(laws[0].masses, laws[1].masses).ravel())
-    cells = [Cells.of(law, step) for law in laws]
+    cells = [LatticeCells.of(law, step) for law in laws]
     for bounds, sign in (([a.upper() for _, a in cells], 1), ([b.lower() for b, _ in cells], -1)):
         one, two = bounds
         places = np.add.outer(one.losses + one.offset, two.losses + two.offset).ravel()
@@ -97,7 +97,7 @@ def smooth_curve(law: Loss) -> np.ndarray:
 def test_smooth_laws_lie_between_and_close(name: str, step: float) -> None:
     for law in pairs.directions(SMOOTH[name], 1e-12):
         truth = smooth_curve(law)
-        below, above = Cells.of(law, step)
+        below, above = LatticeCells.of(law, step)
         high, low = lattice_curve(above.upper()), lattice_curve(below.lower())
         assert np.all(high >= truth - 2e-8) and np.all(low <= truth + 2e-8)  # 2e-8: the midpoint rule
         assert float((high - low).max()) <= step / 2
@@ -105,7 +105,7 @@ def test_smooth_laws_lie_between_and_close(name: str, step: float) -> None:
 
 def test_cell_masses_are_right_to_the_slack_that_is_claimed() -> None:
     law, _ = pairs.directions(Poisson(Gaussian(multiplier=0.5), 0.01), 1e-14)
-    _, above = Cells.of(law, 0.25)
+    _, above = LatticeCells.of(law, 0.25)
     (piece,) = law.pieces
     nodes = 0.25 * np.arange(1, 9)
     # ln w = node at z = (ln((e^node - 0.99)/0.01) + 2)/2
@@ -132,7 +132,7 @@ def test_tails_do_not_underflow_over_a_thousand_units_of_loss() -> None:
 
 def test_losses_in_the_thousands_neither_overflow_nor_leave_the_bracket() -> None:
     law = Loss(np.array([-2.0, 1.3, 4000.1]), np.array([0.1, 0.2, 0.7]))
-    below, above = Cells.of(law, 0.5)
+    below, above = LatticeCells.of(law, 0.5)
     for bound, sign in ((above.upper(), 1), (below.lower(), -1)):
         assert np.all(np.isfinite(bound.p)) and np.all(bound.p >= 0)
         for epsilon in (0.0, 1.0, 2000.0, 4000.0):
@@ -143,7 +143,7 @@ def test_losses_in_the_thousands_neither_overflow_nor_leave_the_bracket() -> Non
 
 def test_chords_that_are_not_lowered_would_be_seen() -> None:
     law = atoms([math.log(2), math.log(0.4)], [0.6, 0.2])
-    below, above = Cells.of(law, 0.5)
+    below, above = LatticeCells.of(law, 0.5)
     truth = curve(law.atoms, law.masses)
     assert np.any(lattice_curve(above.upper()) > truth + 1e-3)
     assert np.any(lattice_curve(replace(below.upper(), infinite=0.0)) > truth + 1e-3)
@@ -151,7 +151,7 @@ def test_chords_that_are_not_lowered_would_be_seen() -> None:
 
 def test_an_offset_that_is_forgotten_would_be_seen() -> None:
     law = atoms([0.3, 0.2, -0.1, 1.7], [0.3, 0.4, 0.2, 0.1])
-    below, _ = Cells.of(law, 0.5)
+    below, _ = LatticeCells.of(law, 0.5)
     under = below.lower()
     assert under.offset > 0.05
     truth = curve(law.atoms, law.masses)
@@ -161,7 +161,7 @@ def test_an_offset_that_is_forgotten_would_be_seen() -> None:
 
 def test_atoms_on_nodes_are_exact_on_both_sides() -> None:
     law = atoms([-1.0, 0.0, 0.5, 2.0], [0.2, 0.3, 0.3, 0.2])
-    below, above = Cells.of(law, 0.5)
+    below, above = LatticeCells.of(law, 0.5)
     truth = curve(law.atoms, law.masses)
     assert np.allclose(lattice_curve(above.upper()), truth, atol=1e-15)
     assert np.allclose(lattice_curve(below.lower()), truth, atol=1e-15)
@@ -169,7 +169,7 @@ def test_atoms_on_nodes_are_exact_on_both_sides() -> None:
 
 def test_mass_cut_off_is_infinite_above_and_nothing_below() -> None:
     law = Loss(np.array([0.5, -0.5]), np.array([0.5, 0.3]), infinite=0.05, cut=0.01)
-    below, above = Cells.of(law, 0.25)
+    below, above = LatticeCells.of(law, 0.25)
     assert above.upper().infinite == pytest.approx(0.06) and below.lower().infinite == 0.05
 
 

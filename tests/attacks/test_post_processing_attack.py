@@ -11,7 +11,7 @@ import pytest
 from sfumato import bounds
 from sfumato.errors import DataError
 from sfumato_referee.attacks import post_processing, sql_time, synthetic
-from sfumato_referee.attacks.post_processing import USER, ReadsAgain, Scene, ShowsItself, Table, TellsOn
+from sfumato_referee.attacks.post_processing import USER, ReadsAgain, ReleaseScene, SecretTable, ShowsItself, TellsOn
 
 
 def test_p1_nothing_that_is_shown_holds_a_cell_or_changes() -> None:
@@ -23,16 +23,16 @@ def test_p1_nothing_that_is_shown_holds_a_cell_or_changes() -> None:
     ("scene", "changed", "leaks"),
     [
         pytest.param(
-            Scene(more={"again": ReadsAgain(query=bounds.clipped_sum("dose", 0, 1000, USER), epsilon=1)}),
+            ReleaseScene(more={"again": ReadsAgain(query=bounds.clipped_sum("dose", 0, 1000, USER), epsilon=1)}),
             True,
             False,
             id="finish reads the data",
         ),
-        pytest.param(Scene(private=ShowsItself), False, True, id="rows in a repr"),
-        pytest.param(Scene(curator=TellsOn), False, True, id="a cell in an error"),
+        pytest.param(ReleaseScene(private=ShowsItself), False, True, id="rows in a repr"),
+        pytest.param(ReleaseScene(curator=TellsOn), False, True, id="a cell in an error"),
     ],
 )
-def test_p1_breaks_every_planted_bug_for_what_it_is(scene: Scene, changed: bool, leaks: bool) -> None:
+def test_p1_breaks_every_planted_bug_for_what_it_is(scene: ReleaseScene, changed: bool, leaks: bool) -> None:
     verdict = post_processing.attack(scene, cells=60)
     assert verdict.broken
     assert (verdict.figures["changed"] > 0, verdict.figures["with a cell"] > 0) == (changed, leaks), verdict
@@ -48,7 +48,7 @@ def test_p1_hears_logs_warnings_and_prints(capsys: pytest.CaptureFixture[str]) -
 
 
 def test_p1_knows_a_cell_when_it_sees_one() -> None:
-    table = Table(50)
+    table = SecretTable(50)
     texts, numbers = table.secrets()
     dose = float(table.columns["dose"][3])
     raw = np.float64(dose).tobytes().decode("latin-1")

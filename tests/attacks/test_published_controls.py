@@ -90,5 +90,5 @@ def test_r1_shares_of_bits_found(name: str) -> None:
     for seed in range(20):
         rng = np.random.default_rng(seed)
         secret, subsets = rng.integers(0, 2, 128), rng.integers(0, 2, (1024, 128))
-        shares.append(subset_sums.found(subsets, subsets @ secret + noise(rng, 1024), secret))
+        shares.append(subset_sums.share_rebuilt(subsets, subsets @ secret + noise(rng, 1024), secret))
     assert np.mean(shares) == pytest.approx(share, abs=0.02 if share < 1 else 0.002), shares

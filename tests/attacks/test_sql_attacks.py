@@ -109,7 +109,7 @@ def test_n5_a_reach_is_refused_where_no_weight_holds_it() -> None:
     schema, text = one_table({"x": real(0, 50)}), "SELECT SUM(x) AS s FROM t"
     with pytest.raises(ArgumentError, match="give bounds"):
         sql(text, schema, unit=Unit(), epsilon=1, limits=Limits(reach={"s": 1}))
-    wrong: Any = queries.making(queries.ReachWithoutWeights, asked={'sum of "t"."x"': 1})
+    wrong: Any = queries.making(queries.ReachWithoutWeights, smaller={'sum of "t"."x"': 1})
     plan = wrong(text, schema, unit=Unit(), epsilon=1)
     pair = [before_noise(plan, {"t": {"x": np.full(n, 50.0)}}) for n in (10, 9)]
     assert moved(plan, *pair) > 49
@@ -196,9 +196,9 @@ def test_b1_a_thousand_times() -> None:
 
 @pytest.mark.slow
 def test_r1_reconstruction_under_one_budget() -> None:
-    verdict = sql_budget.reconstruction(people=48, queries=90, each=Fraction(1, 60))
+    verdict = sql_budget.reconstruction(people=48, queries=90, per_query=Fraction(1, 60))
     assert not verdict.broken and verdict.figures["answered"] == 60, verdict
-    assert sql_budget.reconstruction(people=48, queries=110, each=5, budget=550).broken
+    assert sql_budget.reconstruction(people=48, queries=110, per_query=5, budget=550).broken
 
 
 @pytest.mark.slow

@@ -242,10 +242,10 @@ def test_progress_goes_from_nothing_to_all() -> None:
 
 def test_time_is_kept_to(monkeypatch: pytest.MonkeyPatch) -> None:
     """The number of runs follows the time and the cost of a run, whatever the clock says."""
-    monkeypatch.setattr(looking.Look, "_cost", lambda self, pair: 0.001)
+    monkeypatch.setattr(looking.RunningAudit, "_cost", lambda self, pair: 0.001)
     few = audit.check(_count(), minutes=0.02, bits=SeededBits(1)).runs
     assert 50 <= few < 1_000
-    monkeypatch.setattr(looking.Look, "_cost", lambda self, pair: 0.0001)
+    monkeypatch.setattr(looking.RunningAudit, "_cost", lambda self, pair: 0.0001)
     assert audit.check(_count(), minutes=0.02, bits=SeededBits(1)).runs > few
 
 
@@ -295,7 +295,7 @@ def test_units_without_neighbours_are_refused() -> None:
 
 def test_a_pair_that_is_given_twice_is_read_in_one_way() -> None:
     pair = next(neighbours.pairs(_count()))
-    look = looking.Look(OfPlan(_count()), 1e-6, SeededBits(1), None)
+    look = looking.RunningAudit(OfPlan(_count()), 1e-6, SeededBits(1), None)
     look.runs = 100
     chosen = look.chosen([pair, pair])
     assert len({id(choice.reading) for choice in chosen}) == 1

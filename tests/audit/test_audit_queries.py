@@ -11,7 +11,7 @@ import pytest
 
 from sfumato import Schema, Unit, audit, schema
 from sfumato.audit import neighbours, shipped, sql_losses, stages
-from sfumato.audit.outputs import Alike, Reading, atoms_of
+from sfumato.audit.outputs import Alike, OutputReading, atoms_of
 from sfumato.audit.silent import Silent
 from sfumato.audit.subjects import OfPlan
 from sfumato.noise import Noise, SeededBits
@@ -41,7 +41,7 @@ def _plan(text: str, given: Schema = ONE, **more: Any) -> Any:
 def _pair(plan: Any) -> neighbours.Pair:
     """One with rows in several groups."""
     raw = {"id": ["a", "b", "b", "c"], "ward": ["east", "east", None, "west"], "days": [1.0, 9.0, 3.0, 4.5]}
-    return audit.given.table_pair(plan, stages.table_for(plan), (raw, {name: raw[name][:3] for name in raw}))
+    return audit.arguments.table_pair(plan, stages.table_for(plan), (raw, {name: raw[name][:3] for name in raw}))
 
 
 @pytest.mark.parametrize("text", TEXTS)
@@ -95,11 +95,11 @@ def test_public_tables_are_joined_for_every_copy() -> None:
 def test_outputs_alike_are_read_by_place_and_in_parts() -> None:
     cells = np.arange(12.0).reshape(4, 3)
     some = Alike((("n", 0), ("n", 1), ("m",)), cells)
-    reading = Reading.fit(some, some[:2])
+    reading = OutputReading.fit(some, some[:2])
     assert reading.places == some.places and np.array_equal(reading.of(some[1:3]), cells[1:3])
     assert reading.names[0] == "output['n'][0]" and len(some) == 4 and np.array_equal(some[0], cells[0])
     fewer = Alike((("m",),), cells[:, 2:])
-    assert np.array_equal(Reading.fit(some, fewer).of(fewer)[:, 2], cells[:, 2])
+    assert np.array_equal(OutputReading.fit(some, fewer).of(fewer)[:, 2], cells[:, 2])
     joined = Alike.joined([some, some])
     assert len(joined) == 8 and joined.places == some.places
 

@@ -16,9 +16,9 @@ import pytest
 
 from sfumato import Unit, audit, bounds
 from sfumato.audit import classifier, evidence, shipped, views
-from sfumato.audit.outputs import Reading, grain
+from sfumato.audit.outputs import OutputReading, grain
 from sfumato.audit.results import Result
-from sfumato.audit.telling import Event
+from sfumato.audit.telling import ViewEvent
 from sfumato.errors import ArgumentError, SfumatoError
 from sfumato.mechanisms import Laplace
 from sfumato.noise import Noise, SeededBits
@@ -178,8 +178,8 @@ def test_every_view_survives_json() -> None:
         assert np.array_equal(again.of(one), view.of(one))
         with pytest.raises((ValueError, KeyError, TypeError)):
             views.decode(view.encode() | {"form": "other"}, 4)
-    event = Event(-1, 0.25)
-    assert Event.decode(event.encode()) == event
+    event = ViewEvent(-1, 0.25)
+    assert ViewEvent.decode(event.encode()) == event
 
 
 def test_a_classifier_learns_a_product_of_columns() -> None:
@@ -197,7 +197,7 @@ def test_a_classifier_learns_a_product_of_columns() -> None:
 
 def test_a_reading_is_fixed_before_new_outputs_come() -> None:
     seen = [{"a": 1.5, "b": "x"}, {"a": 2.0}], [{"a": 1.0, "b": "y"}, {"a": 3.25, "b": "x"}]
-    reading = Reading.fit(*seen)
+    reading = OutputReading.fit(*seen)
     assert reading.names == [
         "output['a']",
         "output['b']",
@@ -209,13 +209,13 @@ def test_a_reading_is_fixed_before_new_outputs_come() -> None:
     assert np.array_equal(later[:2], before)
     assert later[2, :3].tolist() == [7, -1, 0]
     assert later[3, :3].tolist() == [0, 0, 1]
-    again = Reading.decode(json.loads(json.dumps(reading.encode())))
+    again = OutputReading.decode(json.loads(json.dumps(reading.encode())))
     assert again == reading
 
 
 def test_odd_outputs_are_read() -> None:
     odd = [math.inf, -math.inf, math.nan, 10**400, True, None, "text", b"x", [1, [2]], {"k": {"l": 1}}, 1j]
-    reading = Reading.fit(odd, odd)
+    reading = OutputReading.fit(odd, odd)
     assert np.isfinite(reading.of(odd)).all()
 
 
@@ -268,7 +268,7 @@ class _Tensor:
 )
 def test_numbers_of_any_library_are_read_as_numbers(output: Any, names: list[str], numbers: list[float]) -> None:
     """As texts they would never come up twice, and an audit would see nothing."""
-    reading = Reading.fit([output], [output])
+    reading = OutputReading.fit([output], [output])
     assert reading.names == names
     assert reading.of([output]).tolist() == [numbers]
 
@@ -281,7 +281,7 @@ def test_frames_and_series_of_pandas_are_read() -> None:
         pandas.Series([1.0, 2.0], index=["k", "k"]),
         pandas.DataFrame([[1.0, 2.0]], columns=["a", "a"]),
     ):
-        assert Reading.fit([made], [made]).of([made]).tolist() == [[1, 2]]
+        assert OutputReading.fit([made], [made]).of([made]).tolist() == [[1, 2]]
 
 
 def test_the_lowest_bit() -> None:

@@ -14,7 +14,7 @@ from scipy import special, stats
 from sfumato import Unit, bounds, schema
 from sfumato.accounting import gdp
 from sfumato.audit import counting, losses, telling
-from sfumato.audit.neighbours import extremes, made, oddities, pairs
+from sfumato.audit.neighbours import extremes, oddities, pairs, read_people
 from sfumato.audit.stages import table_for
 from sfumato.errors import SfumatoError
 from sfumato.laws import DiscreteLaplace, Geometric, RoundedGaussian, RoundedLaplace
@@ -278,7 +278,7 @@ def test_units_that_are_categories_are_no_more_than_their_names() -> None:
 def test_tables_are_made_for_every_plan() -> None:
     plan = Laplace(query=bounds.count(Unit()), epsilon=1)
     table = table_for(plan)
-    assert len(made(table, plan.unit, [({},), ({},)])) == 2
+    assert len(read_people(table, plan.unit, [({},), ({},)])) == 2
     names = [name for name, _ in oddities(table, plan.unit)]
     assert names[0] == "ordinary rows"
     assert "an empty table" in names

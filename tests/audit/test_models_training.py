@@ -102,7 +102,7 @@ def test_a_canary_counts_for_the_clip_norm_and_nobody_else_touches_its_weight() 
     rows = watching.rows_of(wide, gradients._columns(plan(), people(), 50, coins))
     steps: list[Any] = []
     watching.trained(wide, rows, seeded(), stepper=SilentStepper, see=steps.append)
-    names = [name for name, _ in wide.model.given.named_parameters()]
+    names = [name for name, _ in wide.model.original.named_parameters()]
     for step in steps:
         seen = step.gradients[names.index("canaries.weight")].double().numpy().ravel() * wide.divisor / step.norm
         assert seen[0] == 0 and np.all(seen[1:][~coins] == 0)

@@ -11,7 +11,7 @@ import pytest
 from sfumato.noise import Noise
 from sfumato_referee import attacks, mutation
 from sfumato_referee.attacks import mutation as attack
-from sfumato_referee.mutation import AREAS, MUTANTS, QUICK, Mutant, Told, Tried, detectors, mutant
+from sfumato_referee.mutation import AREAS, MUTANTS, QUICK, Mutant, Opinion, Tried, detectors, mutant
 from sfumato_referee.mutation import trying as running
 
 LAPLACE = ("check_plan Laplace",)
@@ -70,7 +70,7 @@ def test_what_cannot_run_is_not_called_noticed(plant: object, words: str) -> Non
 
 
 def _tried(*said: str) -> Tried:
-    return Tried("noise", "a fault", tuple(Told("a tool", each, "", 1.0) for each in said))  # type: ignore[arg-type]
+    return Tried("noise", "a fault", tuple(Opinion("a tool", each, "", 1.0) for each in said))  # type: ignore[arg-type]
 
 
 def test_endings_are_told_apart() -> None:
@@ -88,7 +88,7 @@ def test_g1_judges_by_the_share_and_by_the_honest_library(
     monkeypatch: pytest.MonkeyPatch, killed: int, survived: int, accused: int, broken: bool
 ) -> None:
     honest = (*[_tried("noticed")] * accused, _tried("passed"))
-    ran = running.Ran((_tried("noticed"),) * killed + (_tried("passed"),) * survived, honest)
+    ran = running.MutationRun((_tried("noticed"),) * killed + (_tried("passed"),) * survived, honest)
     monkeypatch.setattr(mutation, "run", lambda *_, **__: ran)
     assert attack.attack().broken is broken
 
@@ -104,8 +104,8 @@ def test_a_tool_that_falls_over_has_noticed_something(monkeypatch: pytest.Monkey
         raise TypeError("over")
 
     monkeypatch.setitem(detectors.DETECTORS, "falls", falls)
-    assert (running.looked("falls").said, running.looked("none such").said) == ("noticed", "could not run")
-    assert running.looked("falls", blind=True).said == "passed"
+    assert (running.looked("falls").verdict, running.looked("none such").verdict) == ("noticed", "could not run")
+    assert running.looked("falls", blind=True).verdict == "passed"
 
 
 @pytest.mark.slow

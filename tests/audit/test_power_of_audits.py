@@ -19,7 +19,7 @@ from sfumato.noise import SeededBits
 from sfumato.units import Unit
 from sfumato_referee import moved, power
 from sfumato_referee.mutants.scaled import Scaled, halved, narrowed
-from sfumato_referee.power import STRONGEST, Event, caught, detection, pick, predicted
+from sfumato_referee.power import STRONGEST, TellingEvent, caught, detection, pick, predicted
 
 ROW = Unit()
 QUICK = ("Laplace", "Gaussian", "Exponential", "PermuteAndFlip", "RandomizedResponse", "SparseVector", "OptimalKeys")
@@ -33,7 +33,7 @@ def test_there_are_telling_parameters_for_every_kind_of_plan() -> None:
 
 
 def test_detection_is_the_chance_that_the_bounds_prove_it() -> None:
-    event, runs, alpha = Event(0.3, 0.1), 400, 1e-4
+    event, runs, alpha = TellingEvent(0.3, 0.1), 400, 1e-4
     rng = np.random.default_rng(1)
     hits, others = (rng.binomial(runs, p, 20_000) for p in (event.one, event.other))
     proven = np.log(at_least(hits, runs, alpha) / at_most(others, runs, alpha))
@@ -43,10 +43,10 @@ def test_detection_is_the_chance_that_the_bounds_prove_it() -> None:
 
 
 def test_detection_grows_with_runs_and_never_accuses_the_honest() -> None:
-    chances = [detection(Event(0.3, 0.05), {0.0: 1.0}, runs) for runs in (100, 400, 1600, 6400)]
+    chances = [detection(TellingEvent(0.3, 0.05), {0.0: 1.0}, runs) for runs in (100, 400, 1600, 6400)]
     assert chances == sorted(chances) and chances[-1] > 0.999
-    assert detection(Event(math.e * 0.1, 0.1), {0.0: 1.0}, 20_000) < 1e-8
-    assert detection(Event(0.1, 0.3), {0.0: 1.0}, 20_000) == 0
+    assert detection(TellingEvent(math.e * 0.1, 0.1), {0.0: 1.0}, 20_000) < 1e-8
+    assert detection(TellingEvent(0.1, 0.3), {0.0: 1.0}, 20_000) == 0
 
 
 KNOWN = (

@@ -81,6 +81,7 @@ def test_what_names_a_run_is_not_held_against_it() -> None:
             "id": uuid.uuid4().hex,
             "at": time.perf_counter(),
             "draw": np.random.default_rng().integers(10**9),
+            "draw of its own seed": np.random.default_rng(seed=7).integers(10**9),
             "name": random.random(),
             "value": release.value,
         }

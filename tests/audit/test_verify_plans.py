@@ -14,10 +14,10 @@ import pytest
 from sfumato import bounds
 from sfumato.audit import shipped, verify
 from sfumato.audit.chances import at_or_above, between, ends, winners
-from sfumato.audit.enumerating import Listed, listed
+from sfumato.audit.enumerating import ListedLaw, listed
 from sfumato.audit.neighbours import Pair
 from sfumato.audit.scripted import TooManyError
-from sfumato.audit.small import all_pairs
+from sfumato.audit.small_tables import all_pairs
 from sfumato.audit.verifying import Claim, claims, compared
 from sfumato.exact import Enclosure
 from sfumato.laws import DiscreteGaussian, DiscreteLaplace, Geometric, RoundedGaussian, RoundedLaplace
@@ -360,7 +360,7 @@ def test_an_own_run_is_not_judged_by_the_law_in_the_fields() -> None:
 
 def test_mass_without_a_home_leaves_a_claim_undecided() -> None:
     one, rest = Enclosure(1 << 383, 1 << 383, 384), Fraction(1, 2)
-    here, there = Listed({b"0": one}, rest), Listed({b"0": one}, rest)
+    here, there = ListedLaw({b"0": one}, rest), ListedLaw({b"0": one}, rest)
     found = compared(here, there, Claim(Fraction(0), Fraction(1)))
     assert found.low == 0 and found.high == rest
 

@@ -93,7 +93,7 @@ def test_the_law_of_a_selection_is_the_published_one(plan: Any, shares: tuple[fl
 def test_the_law_is_that_of_the_mechanism_exactly_and_by_drawing(plan: Any) -> None:
     chosen = plan(query=VOTES, epsilon=1.5)
     law = chosen.law([1.5, 0, 2.5])  # the votes of TABLE: patient 4 is shared out
-    rows = audit.given.one_table(chosen, TABLE, None)
+    rows = audit.arguments.one_table(chosen, TABLE, None)
     exactly = winners([*map(sf.exact.Fraction, chosen._scores(rows).tolist())], chosen.rate, chosen.noise)
     assert list(law.values()) == pytest.approx([float(chance) for chance in exactly], abs=1e-12)
     noise, draws = Noise(SeededBits(3)), 4000

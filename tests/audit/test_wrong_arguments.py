@@ -14,8 +14,8 @@ import pytest
 
 from sfumato import Schema, Unit, audit, bounds, events, schema
 from sfumato.audit import Recorder, evidence
+from sfumato.audit.arguments import bits_of, noise_of, table_pair
 from sfumato.audit.counting import epsilon_lower_bound
-from sfumato.audit.given import bits_of, noise_of, table_pair
 from sfumato.audit.lessons import LESSONS
 from sfumato.audit.stages import table_for
 from sfumato.audit.subjects import OfCode

@@ -16,7 +16,7 @@ from pyarrow import parquet
 
 from sfumato.cli.problems import CommandError
 from sfumato.cli.screen import Screen, columns, facts, say
-from sfumato.cli.work import looking
+from sfumato.cli.work import table_looks
 from sfumato.office.files import write_out
 from sfumato.office.problems import OfficeError
 from sfumato.project import ProjectError, open_project
@@ -168,12 +168,12 @@ def test_a_look_at_parquet_reads_no_row(tmp_path: Path, monkeypatch: pytest.Monk
     footer = 8 + int.from_bytes(file.read_bytes()[-8:-4], "little")
     assert b"CANARY" in file.read_bytes()[:-footer]
     blank = b"\0" * (file.stat().st_size - footer) + file.read_bytes()[-footer:]
-    expected = looking.look(file)
+    expected = table_looks.look(file)
     read: list[bytes] = []
-    taken: Any = looking._footer
-    monkeypatch.setattr(looking, "_footer", lambda path: read.append(taken(path)) or read[-1])
+    taken: Any = table_looks._footer
+    monkeypatch.setattr(table_looks, "_footer", lambda path: read.append(taken(path)) or read[-1])
     file.write_bytes(blank)
-    assert looking.look(file) == expected
+    assert table_looks.look(file) == expected
     assert [len(each) for each in read] == [footer + 4]
     assert [(each.name, each.type) for each in expected.columns] == [("name", "string"), ("cost", "double")]
 
@@ -184,7 +184,7 @@ def test_a_look_at_parquet_reads_no_row(tmp_path: Path, monkeypatch: pytest.Monk
 def test_what_is_no_parquet_is_told_without_its_content(tmp_path: Path, content: bytes) -> None:
     (tmp_path / "a.parquet").write_bytes(content)
     with pytest.raises(CommandError, match="cannot be read as Parquet"):
-        looking.look(tmp_path / "a.parquet")
+        table_looks.look(tmp_path / "a.parquet")
 
 
 @pytest.mark.parametrize("hostile", ["\x1b[31mred", "\x1b]0;title\x07", "\u202eright to left", "\x9b31m", "a\u2028b"])

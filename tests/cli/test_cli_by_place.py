@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 from sfumato.cli.problems import CommandError
-from sfumato.cli.work.looking import look_by_place
+from sfumato.cli.work.table_looks import look_by_place
 from sfumato.project import open_project
 from sfumato.sources import Csv
 from tests.cli.front import sfumato

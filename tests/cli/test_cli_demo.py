@@ -98,7 +98,7 @@ def test_foreign_files_are_not_overwritten(tmp_path: Path, foreign: str) -> None
 
 @pytest.mark.usefixtures("near")
 def test_a_step_that_goes_wrong_ends_the_demo(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    steps = (showing.STEPS[0], showing.Step("An answer that is not there.", ("query", "SELECT nothing")))
+    steps = (showing.STEPS[0], showing.DemoStep("An answer that is not there.", ("query", "SELECT nothing")))
     monkeypatch.setattr(showing, "STEPS", steps)
     ran = sfumato("demo", "--json", at=tmp_path)
     told = json.loads(ran.out)

@@ -16,8 +16,8 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from sfumato.cli.problems import CommandError
-from sfumato.cli.work.looking import Declared, look
 from sfumato.cli.work.proposing import KINDS, propose
+from sfumato.cli.work.table_looks import DeclaredColumn, look
 from sfumato.project import open_project
 from tests.cli.front import environment, sfumato
 
@@ -216,7 +216,7 @@ def test_a_file_that_is_none(tmp_path: Path, suffix: str) -> None:
     ],
 )
 def test_kinds_are_proposed_from_names(name: str, kind: str, bounds: Any) -> None:
-    found = propose(Declared(name))
+    found = propose(DeclaredColumn(name))
     assert found.kind == kind
     if bounds is None:
         assert found.lower is None and found.upper is None
@@ -250,7 +250,7 @@ def test_kinds_are_proposed_from_names(name: str, kind: str, bounds: Any) -> Non
     ],
 )
 def test_declared_types_say_more(name: str, declared: str, kind: str) -> None:
-    assert propose(Declared(name, declared)).kind == kind
+    assert propose(DeclaredColumn(name, declared)).kind == kind
 
 
 HOSTILE = st.text(st.characters(blacklist_categories=("Cs", "Cc")), max_size=20) | st.sampled_from(

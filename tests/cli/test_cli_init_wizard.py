@@ -13,8 +13,8 @@ import pytest
 
 from sfumato.cli.problems import CommandError
 from sfumato.cli.work.draft import Draft, TableDraft
-from sfumato.cli.work.looking import Look
-from sfumato.cli.work.proposing import Column
+from sfumato.cli.work.proposing import ColumnDraft
+from sfumato.cli.work.table_looks import TableLook
 from sfumato.cli.work.wizard import _owner
 from sfumato.project import open_project
 from tests.cli.front import environment, sfumato
@@ -250,7 +250,9 @@ def test_several_files_and_a_public_one(place: Path) -> None:
 
 def test_no_table_is_given_a_second_unit(place: Path) -> None:
     """A table that has the unit's own column is not asked out of it."""
-    table = TableDraft("lines", Look(place / "visits.csv", "csv"), [Column("patient", "key"), Column("visit", "key")])
+    table = TableDraft(
+        "lines", TableLook(place / "visits.csv", "csv"), [ColumnDraft("patient", "key"), ColumnDraft("visit", "key")]
+    )
     draft = Draft(place, "clinic", [table], unit="patient")
 
     class Answering:

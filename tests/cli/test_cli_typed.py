@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 
 from sfumato import checks
 from sfumato.cli.problems import CommandError, meant, problem_of
-from sfumato.cli.work.asked import Asked
+from sfumato.cli.work.typed_query import TypedQuery
 from tests.cli.front import make_project, sfumato
 
 TEXT = st.text(max_size=30)
@@ -30,7 +30,7 @@ def test_options_are_read_or_refused_in_words(
     share: list[str],
     accuracy: list[str],
 ) -> None:
-    asked = Asked(
+    asked = TypedQuery(
         "SELECT 1", epsilon=epsilon, delta=delta, limit=limit, bounds=bounds, keys=keys, share=share, accuracy=accuracy
     )
     try:
@@ -41,7 +41,7 @@ def test_options_are_read_or_refused_in_words(
 
 
 def test_numbers_are_exact() -> None:
-    given_ = Asked("q", epsilon="0.1", delta="1e-7", rho="1/3", limit=["rows=2.5", "keys=3", "reach.total=1e3"])
+    given_ = TypedQuery("q", epsilon="0.1", delta="1e-7", rho="1/3", limit=["rows=2.5", "keys=3", "reach.total=1e3"])
     found = given_.options()
     read = [checks.positive(found[name], name) for name in ("epsilon", "delta", "rho")]
     assert read == [Fraction(1, 10), Fraction(1, 10**7), Fraction(1, 3)]
@@ -49,15 +49,17 @@ def test_numbers_are_exact() -> None:
 
 
 def test_columns_bounds_and_groups_are_read() -> None:
-    asked = Asked("q", bounds=["cost=-5:1e3"], keys=['ward="a, b",c,12', "day=select"], accuracy=["n=50"], alpha=0.1)
+    asked = TypedQuery(
+        "q", bounds=["cost=-5:1e3"], keys=['ward="a, b",c,12', "day=select"], accuracy=["n=50"], alpha=0.1
+    )
     found = asked.options()
     assert found["bounds"] == {"cost": (-5, 1000)} and found["keys"] == {"ward": ["a, b", "c", 12], "day": "select"}
     assert found["accuracy"] == {"n": 50} and found["alpha"] == 0.1
-    assert Asked("q", accuracy=["rank.m=20", "n=5"]).options()["accuracy"] == {"m": {"rank": 20}, "n": 5}
+    assert TypedQuery("q", accuracy=["rank.m=20", "n=5"]).options()["accuracy"] == {"m": {"rank": 20}, "n": 5}
     with pytest.raises(CommandError, match="not understood"):
-        Asked("q", accuracy=["rank.m=20", "m=5"]).options()
-    assert Asked("q", limit=["advise"]).options()["limits"] == "advise"
-    assert Asked("q").options() == {}
+        TypedQuery("q", accuracy=["rank.m=20", "m=5"]).options()
+    assert TypedQuery("q", limit=["advise"]).options()["limits"] == "advise"
+    assert TypedQuery("q").options() == {}
 
 
 @pytest.fixture(scope="module")

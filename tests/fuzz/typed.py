@@ -12,7 +12,7 @@ from rich.console import Console
 from sfumato.cli.problems import CommandError
 from sfumato.cli.work.accountant import priced
 from sfumato.cli.work.calibrating import Aim, calibrated
-from sfumato.cli.work.events_from import Asked
+from sfumato.cli.work.events_from import TypedEvent
 from sfumato.cli.work.explaining import explained
 from sfumato.errors import SfumatoError
 from tests.fuzz.watching import as_text, attempt
@@ -55,7 +55,9 @@ def fuzz_accountant(data: bytes) -> None:
     words = as_text(data).split(" ")
     given = _options(words[1:])
     get = given.get
-    asked = Asked(get("gaussian"), get("laplace"), get("rho"), None, get("rate"), _steps(get("steps")), get("relation"))
+    asked = TypedEvent(
+        get("gaussian"), get("laplace"), get("rho"), None, get("rate"), _steps(get("steps")), get("relation")
+    )
 
     def work() -> object:
         if words[0] == "explain":
@@ -64,7 +66,7 @@ def fuzz_accountant(data: bytes) -> None:
             return explained(get("epsilon", "1"), get("delta", "0"), prior, rates, get("relation", "add-remove"), more)
         if words[0] == "calibrate":
             what = words[1] if len(words) > 1 else "gaussian"
-            without = Asked(asked.gaussian, asked.laplace, None, None, asked.rate, asked.steps, asked.relation)
+            without = TypedEvent(asked.gaussian, asked.laplace, None, None, asked.rate, asked.steps, asked.relation)
             aim = Aim(get("epsilon"), get("delta"), get("rho"), None)
             return calibrated(what, without, aim, get("sensitivity"), None)
         return priced(asked, get("delta"), "--compare" in words, None)

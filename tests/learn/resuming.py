@@ -17,7 +17,7 @@ from typing import Any
 
 from sfumato import Budget, Curator, Private
 from sfumato.learn import checkpoints
-from sfumato.learn.blurring import Sum
+from sfumato.learn.blurring import StepSum
 from sfumato.ledger.ledger import Ledger
 from sfumato.ledger.stores.sqlite import SQLiteStore
 from sfumato.plan import Steps
@@ -70,7 +70,7 @@ def work(folder: Path, place: str = "", key: str = "train") -> Any:
     ledger = Dying(SQLiteStore(folder / "ledger"))
     ledger.place = place
     private = Private("people", columns(8), unit=ROW, schema=shape(8))
-    released, saved = Sum.released, checkpoints.save
+    released, saved = StepSum.released, checkpoints.save
 
     def noisy(*args: Any) -> Any:
         out = released(*args)
@@ -84,14 +84,14 @@ def work(folder: Path, place: str = "", key: str = "train") -> Any:
         saved(path, **what)
         ledger.die(f"saved {ledger.draws}")
 
-    Sum.released, checkpoints.save = noisy, saving  # type: ignore[method-assign,assignment]
+    StepSum.released, checkpoints.save = noisy, saving  # type: ignore[method-assign,assignment]
     try:
         plan = plan_of(private).watched(
             checkpoint=folder / "run.pt", progress=lambda progress: ledger.die(f"stepped {ledger.draws}")
         )
         return Curator(private, ledger).release(plan, key=key)
     finally:
-        Sum.released, checkpoints.save = released, saved  # type: ignore[method-assign]
+        StepSum.released, checkpoints.save = released, saved  # type: ignore[method-assign]
         ledger.shut()
 
 

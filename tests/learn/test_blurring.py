@@ -13,7 +13,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from sfumato.errors import ArgumentError
-from sfumato.learn.blurring import Blur, Drawn, Sum
+from sfumato.learn.blurring import Blur, Drawn, StepSum
 from sfumato.noise import Noise, SecureBits, SeededBits
 
 ETA = Fraction(1, 64)
@@ -73,7 +73,7 @@ def test_micro_batches_add_up_in_any_order() -> None:
     parts = [sums(*np.random.default_rng(i).normal(size=4)) for i in range(50)]
     made = []
     for order in (parts, parts[::-1], parts[25:] + parts[:25]):
-        whole = Sum(parts[0], -10)
+        whole = StepSum(parts[0], -10)
         for part in order:
             whole.add(part)
         made.append(whole.released(np.zeros(4), 1.0)[0])
@@ -81,7 +81,7 @@ def test_micro_batches_add_up_in_any_order() -> None:
 
 
 def test_what_is_released_lies_on_the_grid() -> None:
-    whole = Sum(sums(0, 0, 0), -6)
+    whole = StepSum(sums(0, 0, 0), -6)
     whole.add(sums(0.3, -1.7, 1e-9))
     noise = Noise(SeededBits(1)).draw(blur().law(1.0), 3)
     (out,) = whole.released(noise, 1.0)
@@ -99,14 +99,14 @@ def test_neighbours_move_by_what_the_noise_is_for() -> None:
         change /= np.linalg.norm(change)
         both = []
         for part in (base, base + change):
-            whole = Sum([torch.zeros(40, dtype=torch.float64)], exponent)
+            whole = StepSum([torch.zeros(40, dtype=torch.float64)], exponent)
             whole.add([torch.from_numpy(part)])
             both.append(whole._total.copy())
         assert np.linalg.norm(both[0] - both[1]) <= made.law(1.0).sigma / 2
 
 
 def test_sums_of_whole_numbers_stay_exact() -> None:
-    whole = Sum([torch.zeros(2)], 0)
+    whole = StepSum([torch.zeros(2)], 0)
     for _ in range(1000):
         whole.add_steps([torch.tensor([2.0**40 + 1, -3.0], dtype=torch.float64)])
     assert whole._total.tolist() == [1000 * (2.0**40 + 1), -3000]

@@ -348,7 +348,7 @@ def test_honest_models_pass_and_are_left_as_they_were(name: str, clipping: Any) 
 def test_bf16_users_and_one_example() -> None:
     case = models.of_rank(2, records=6)
     check(Engine(case.model, case.loss, examples=(case.inputs, case.target), cast=torch.bfloat16), clipping=ONE)
-    check(Engine(case.model, case.loss, examples=(case.inputs, case.target), each=2), clipping=ONE)
+    check(Engine(case.model, case.loss, examples=(case.inputs, case.target), rows_per_unit=2), clipping=ONE)
     alone = (tuple(each[:1] for each in case.inputs), case.target[:1])
     check(Engine(case.model, case.loss, examples=alone), clipping=ONE)
 

@@ -112,7 +112,7 @@ def test_one_record_alone(name: str) -> None:
 
 def test_users_of_several_rows_are_clipped_as_one() -> None:
     case = models.of_rank(3, records=6).double()
-    ours = engine(case, each=3)
+    ours = engine(case, rows_per_unit=3)
     rows = torch.tensor([1 / 3, 1 / 3, 1 / 3, 1 / 2, 1 / 2, 0.0])  # the second user has two rows
     done = ours.backward(case.inputs, case.target, rows)
     sums, norms = ours.summed(done, torch.ones(2), clipping=Flat(norm=0.05), norm=None, eta=1 / 64)

@@ -16,7 +16,7 @@ from torch.utils._pytree import tree_flatten, tree_map  # noqa: E402
 
 from sfumato.errors import PlanError  # noqa: E402
 from sfumato.learn.layout import Layout  # noqa: E402
-from sfumato.learn.owners import Mixed, Watch  # noqa: E402
+from sfumato.learn.owners import Mixed, OwnerWatch  # noqa: E402
 
 SAMPLES = 5
 EMPTY = ("empty_like", "new_empty", "new_empty_strided")  # what is in memory that nobody wrote to
@@ -52,7 +52,7 @@ def run(operation: Any, sample: Any, own: Any, new: Any) -> Any:
 
 def owned(operation: Any, sample: Any, own: Any, dim: int) -> Any:
     """What it makes, and how records are said to lie in it; None where it refuses."""
-    records, watch, new = own.shape[dim], Watch(), own.detach().clone().contiguous()
+    records, watch, new = own.shape[dim], OwnerWatch(), own.detach().clone().contiguous()
     watch.open((), records)
     watch.memory.assign(new, Layout(dim))
     try:

@@ -14,7 +14,7 @@ from torch.nn import functional  # noqa: E402
 from sfumato.errors import PlanError  # noqa: E402
 from sfumato.learn import recurrent  # noqa: E402
 from sfumato.learn.layout import Layout  # noqa: E402
-from sfumato.learn.owners import Watch  # noqa: E402
+from sfumato.learn.owners import OwnerWatch  # noqa: E402
 from sfumato.learn.owners.memory import Memory, Mixed, lies  # noqa: E402
 from tests.learn import models  # noqa: E402
 
@@ -155,11 +155,11 @@ def written_in_place(x: Any) -> Any:
 APART["written in place"] = written_in_place
 
 
-def watched(work: Callable[[Any], Any], watch: Watch | None = None) -> Any:
+def watched(work: Callable[[Any], Any], watch: OwnerWatch | None = None) -> Any:
     """The losses of a small model behind it, watched."""
     torch.manual_seed(3)
     x, y, head = torch.randn(N, 4), torch.randint(0, 3, (N,)), nn.Linear(4, 3)
-    watch = watch or Watch()
+    watch = watch or OwnerWatch()
     with watch.over((x, y), N):
         losses = functional.cross_entropy(head(work(x))[:N], y[: len(work(x))], reduction="none")
     return watch.settle(losses)
@@ -186,7 +186,7 @@ def test_what_works_within_each_record_passes(name: str) -> None:
 @pytest.mark.parametrize("name", [*models.ZOO, *models.RECURRENT])
 def test_ordinary_models_pass(name: str) -> None:
     case = {**models.ZOO, **models.RECURRENT}[name]()
-    watch = Watch()
+    watch = OwnerWatch()
     with recurrent.recorded(case.model), watch.over((*case.inputs, case.target), models.RECORDS):
         losses = case.loss(case.model(*case.inputs), case.target)
         losses = losses.flatten(1).mean(1) if losses.dim() > 1 else losses
@@ -220,14 +220,14 @@ def test_what_was_kept_from_an_earlier_pass_mixes_steps() -> None:
         seen.append(x.detach() * 2)
         return x + seen[0]
 
-    watch = Watch()
+    watch = OwnerWatch()
     assert watched(remembering, watch), "in its own pass it is everybody's own"
     with pytest.raises(PlanError, match="an earlier pass"):
         watched(remembering, watch)
 
 
 def test_a_watch_in_a_loop_of_ones_own_lets_numbers_out() -> None:
-    loose = Watch(strict=False)
+    loose = OwnerWatch(strict=False)
     assert watched(lambda x: (x.mean().item(), x)[1], loose)
     with pytest.raises(PlanError, match="mixes records"):
         watched(MIXES["sorted by a router"], loose)
@@ -238,7 +238,7 @@ def test_a_watch_ends_with_its_pass_and_is_a_threads_own() -> None:
         watched(lambda x: (_ for _ in ()).throw(ValueError("of the model")))
     assert torch.randn(3).sum().item() is not None
     told: list[Any] = []
-    watch = Watch()
+    watch = OwnerWatch()
     x = torch.randn(N, 4)
     with watch.over((x,), N):
         other = threading.Thread(target=lambda: told.append(watched(APART["sorted within"])))

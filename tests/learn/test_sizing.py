@@ -41,11 +41,11 @@ def test_memory_bounds_it(monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 def test_what_is_asked_for_is_taken() -> None:
-    sized = micro_batch(engine_of(Line(3), 3), 8, asked=5)
+    sized = micro_batch(engine_of(Line(3), 3), 8, wanted=5)
     assert sized.micro == 5 and 0 < sized.eta <= Fraction(1, 8)
     for asked in (0, -1, 2**17):
         with pytest.raises(ArgumentError, match="micro"):
-            micro_batch(engine_of(Line(3), 3), 8, asked=asked)
+            micro_batch(engine_of(Line(3), 3), 8, wanted=asked)
 
 
 def test_the_share_for_float_errors_grows_with_the_batch() -> None:

@@ -34,13 +34,13 @@ def plan(**more: Any) -> Any:
 @pytest.mark.parametrize("more", [{}, {"noise": "fast"}, {"strict": True}, {"average": 0.9, "steps": 3}])
 def test_a_forecast_reads_no_data_and_moves_nothing(more: dict[str, Any]) -> None:
     made = plan(**more)
-    before = {name: each.clone() for name, each in made.model.given.state_dict().items()}
+    before = {name: each.clone() for name, each in made.model.original.state_dict().items()}
     stream = torch.get_rng_state()
     found = learn.forecast(made)
     assert isinstance(found, Forecast) and found.step > 0 and found.bytes > 0
     assert found.seconds == pytest.approx(found.step * made.times)
     assert torch.equal(torch.get_rng_state(), stream), "dropout drew from a stream of its own"
-    assert all(torch.equal(each, before[name]) for name, each in made.model.given.state_dict().items())
+    assert all(torch.equal(each, before[name]) for name, each in made.model.original.state_dict().items())
 
 
 def test_memory_grows_with_what_is_kept() -> None:

@@ -373,7 +373,7 @@ def test_what_leaves() -> None:
     plan = plan_for(3, USER, per_unit=4, separation=1, strategy=StepTree(cells=3), epsilon=1)
     rows = days(USER, 0, 1, 1, 2, None, who=[1, 1, 1, 2, 3])
     raw = plan._run(rows, seeded())
-    assert raw.shape == (4,) and plan.strategy.known.tolist() == [1, 3, 4]  # a tree of three steps
+    assert raw.shape == (4,) and plan.strategy.measurements_by_step.tolist() == [1, 3, 4]  # a tree of three steps
     assert len(plan.finish(raw)) == 3 and plan.finish([]) == [] and plan.error([], 0.05) == []
     words = " ".join(plan.explain())
     assert "at most 3 row(s)" in words and "StepTree" in words and "at least 1 steps apart" in words

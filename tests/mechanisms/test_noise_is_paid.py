@@ -86,7 +86,7 @@ def test_thresholdout(count: int) -> None:
     held = plan._held(bounds.share(bounds.count_where(REPLACE, {"w": ["a"]}), 50), 0.5)
     [(tests, _)], [(each, times)] = parts(plan.event, events.Pure), parts(plan.event, events.Laplace)
     assert times == count and tests.epsilon + count * each.epsilon == 2
-    paid(plan.answer_law(held.asked), held.asked.reach, each.epsilon)
+    paid(plan.answer_law(held.on_grid), held.on_grid.reach, each.epsilon)
     gate = plan.gate
     lost = pure_loss(gate.threshold_law, [gate.finer]) + count * pure_loss(gate.query_law, [2 * gate.finer])
     assert 0.99 * float(tests.epsilon) <= lost <= float(tests.epsilon) * (1 + 1e-9)

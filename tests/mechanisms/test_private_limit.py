@@ -13,7 +13,7 @@ import pytest
 from sfumato import Schema, Unit, events
 from sfumato import mechanisms as m
 from sfumato.errors import ArgumentError
-from sfumato.mechanisms.ranking import Ranked
+from sfumato.mechanisms.ranking import RankedRows
 from sfumato.noise import Noise, SeededBits
 from sfumato.plan import Run
 from sfumato.schema import key
@@ -35,14 +35,14 @@ def rows_of(unit: Unit, owned: Any) -> Any:
 
 def logs(plan: m.ContributionLimit, owned: Any) -> list[Any]:
     """ln P(limit), from the race that a run on these rows holds."""
-    caught: list[Ranked] = []
+    caught: list[RankedRows] = []
 
-    def catch(ranked: Ranked, q: Fraction, rate: Fraction, run: Run) -> int:
+    def catch(ranked: RankedRows, q: Fraction, rate: Fraction, run: Run) -> int:
         caught.append(ranked)
         return 0
 
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(Ranked, "choose", catch)
+        patch.setattr(RankedRows, "choose", catch)
         plan._run(rows_of(plan.unit, owned), seeded())
     return [mp.log(p) for p in law(list(race_of(caught[0], plan.q, plan.rate).values()))]
 

@@ -20,7 +20,7 @@ from sfumato import Schema, Unit, events
 from sfumato import mechanisms as m
 from sfumato.errors import ArgumentError
 from sfumato.mechanisms import ranking
-from sfumato.mechanisms.ranking import Ranked
+from sfumato.mechanisms.ranking import RankedRows
 from sfumato.noise import Noise, SeededBits
 from sfumato.plan import Run
 from sfumato.schema import key, real, whole
@@ -59,7 +59,7 @@ class SpyNoise:
         raise _SeenError
 
 
-def race_of(ranked: Ranked, q: Fraction, rate: Fraction) -> dict[int, Fraction]:
+def race_of(ranked: RankedRows, q: Fraction, rate: Fraction) -> dict[int, Fraction]:
     """The log-odds of every point, as they would be drawn."""
     spy = SpyNoise()
     run = Run(spy)  # type: ignore[arg-type]
@@ -408,6 +408,6 @@ def test_an_interval_narrower_than_floats_is_refused() -> None:
 def test_any_whole_weights_give_every_point_its_score(rows: list[tuple[int, int]], q: Fraction) -> None:
     """Rows of no weight too: a unit with very many rows may have some."""
     places, weights = (np.array([row[i] for row in rows], dtype=np.int64) for i in (0, 1))
-    odds = race_of(Ranked.of(9, places, weights), q, Fraction(1, 3))
+    odds = race_of(RankedRows.of(9, places, weights), q, Fraction(1, 3))
     want = scores(tuple((x, Fraction(w)) for x, w in rows), q, 9)
     assert list(odds.values()) == [s * q.denominator / 3 for s in want]

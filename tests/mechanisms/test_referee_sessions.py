@@ -217,7 +217,7 @@ def gate_losses(plan: Any, ask: Callable[[list[Any]], Any], questions: int) -> I
         return said
 
     asked = plan.accept(ask([]), TABLE)
-    asked = getattr(asked, "asked", asked)
+    asked = getattr(asked, "on_grid", asked)
     big = int(6 * plan.answer_law(asked).scale)
     for pair in neighbours(plan.unit)[:4]:
         for first in product((False, True), repeat=questions + 1):

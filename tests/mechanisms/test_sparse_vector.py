@@ -14,7 +14,7 @@ from hypothesis import strategies as st
 from sfumato import Budget, Curator, MemoryLedger, Private, Schema, Unit, bounds, events
 from sfumato.errors import ArgumentError, PlanError
 from sfumato.mechanisms import SparseVector
-from sfumato.mechanisms.thresholds import NOT_ASKED, Asked, put_on_grid
+from sfumato.mechanisms.thresholds import NOT_ASKED, GridQuestion, put_on_grid
 from sfumato.noise import Noise, SeededBits
 from sfumato.plan import Run
 from sfumato.rows import Rows
@@ -178,7 +178,7 @@ def test_units_move_by_at_most_one_sensitivity_in_the_same_direction(
     reach: int, x: int, bits: int, data: st.DataObject
 ) -> None:
     finer = 2**bits
-    question = Asked(bounds.count(ROW), 0, reach, np.int64(data.draw(st.integers(-(2**40), 2**40))))
+    question = GridQuestion(bounds.count(ROW), 0, reach, np.int64(data.draw(st.integers(-(2**40), 2**40))))
     move = data.draw(st.integers(0, reach))
     here, there = (int(question.in_units(np.array([v]), finer)[0]) for v in (x, x + move))
     assert here <= there <= here + finer
@@ -189,7 +189,7 @@ def test_units_move_by_at_most_one_sensitivity_in_the_same_direction(
 def test_huge_values_are_clamped_not_wrapped() -> None:
     question = put_on_grid(bounds.count(ROW), 1e30, finer=512)
     assert question.in_units(np.array([2**61 - 1]), 512)[0] < 0
-    wide = Asked(bounds.count(ROW), 0, 3, np.int64(0))
+    wide = GridQuestion(bounds.count(ROW), 0, 3, np.int64(0))
     assert wide.in_units(np.array([10**40, -(10**40)], dtype=object), 512).tolist() == [
         wide.in_units(np.array([2**62]), 512)[0],
         wide.in_units(np.array([-(2**62)]), 512)[0],

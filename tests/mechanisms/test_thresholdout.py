@@ -78,9 +78,9 @@ def test_distances_move_no_further_than_the_mean_does() -> None:
         x = rng.uniform(-0.5, 1.5, size=100)
         y = x.copy()
         y[0] = rng.choice([-9.0, 0.0, 1.0, math.inf])
-        steps = [query.steps(rows_of(z), held.asked.exponent) for z in (x, y)]
-        assert abs(int(steps[0][0] - steps[1][0])) <= held.asked.reach
-        one, other = (int(held.asked.in_units(np.abs(s - held.steps), plan.gate.finer)[0]) for s in steps)
+        steps = [query.steps(rows_of(z), held.on_grid.exponent) for z in (x, y)]
+        assert abs(int(steps[0][0] - steps[1][0])) <= held.on_grid.reach
+        one, other = (int(held.on_grid.in_units(np.abs(s - held.steps), plan.gate.finer)[0]) for s in steps)
         assert abs(one - other) <= plan.gate.finer
 
 

@@ -164,7 +164,7 @@ def test_frames_that_are_computed_when_they_are_read_are_refused_by_their_type()
 
 def test_init_offers_stored_tables_and_columns_alone(tmp_path: Path) -> None:
     from sfumato.cli.problems import CommandError
-    from sfumato.cli.work.looking import duckdb_tables, look
+    from sfumato.cli.work.table_looks import duckdb_tables, look
 
     columns = "who VARCHAR, x DOUBLE, more DOUBLE GENERATED ALWAYS AS (x + 1)"
     file = stored(tmp_path, f"CREATE TABLE visits ({columns}); CREATE VIEW v AS {SHARE}; CREATE SCHEMA o")

@@ -92,7 +92,7 @@ def test_a_tree_that_waits_is_no_worse_than_one_that_does_not() -> None:
 
 @pytest.mark.parametrize("strategy", CAUSAL, ids=repr)
 def test_totals_are_unbiased_and_wait_for_nothing(strategy: Causal) -> None:
-    matrix, known = whole_matrix(strategy), strategy.known
+    matrix, known = whole_matrix(strategy), strategy.measurements_by_step
     assert matrix.shape == (strategy.measurements, strategy.cells) and (matrix >= 0).all()
     for step, end in enumerate(known):
         assert not matrix[:end, step + 1 :].any()  # measured by now, of steps so far
@@ -114,7 +114,7 @@ def test_the_latest_measurements_are_the_measurements(strategy: Causal) -> None:
         whole = strategy.measure(cells)
         parts = [strategy.latest(cells[: step + 1]) for step in range(strategy.cells)]
         assert [int(x) for part in parts for x in part] == [int(x) for x in whole]
-        assert np.cumsum([len(part) for part in parts]).tolist() == strategy.known.tolist()
+        assert np.cumsum([len(part) for part in parts]).tolist() == strategy.measurements_by_step.tolist()
 
 
 @pytest.mark.parametrize("strategy", CAUSAL, ids=repr)

@@ -28,7 +28,7 @@ from sfumato.audit import neighbours
 from sfumato.audit.checking import check
 from sfumato.audit.claims import claims_of
 from sfumato.audit.counting import Claims, at_least, at_most
-from sfumato.audit.enumerating import Listed, listed
+from sfumato.audit.enumerating import ListedLaw, listed
 from sfumato.audit.neighbours import Pair
 from sfumato.audit.results import Result
 from sfumato.audit.scripted import Scripted, TooManyError
@@ -39,7 +39,7 @@ from sfumato.plan import Plan
 from . import moved, strongest
 from .mutants.scaled import Scaled, halved, narrowed
 
-__all__ = ["STRONGEST", "Caught", "Event", "caught", "detection", "events", "pick", "predicted"]
+__all__ = ["STRONGEST", "Caught", "TellingEvent", "caught", "detection", "events", "pick", "predicted"]
 
 _EVENTS = 15  # that audit.check judges: its error is shared over two bounds of each
 _ALPHA = 1e-6 / (2 * _EVENTS)
@@ -49,7 +49,7 @@ STRONGEST = strongest.SETTINGS
 
 
 @dataclass(frozen=True)
-class Event:
+class TellingEvent:
     """Something that happens with probability `one` on one table and `other` on its neighbour."""
 
     one: float
@@ -57,7 +57,7 @@ class Event:
     words: str = ""
 
 
-def detection(event: Event, claims: Claims, runs: int, alpha: float = _ALPHA) -> float:
+def detection(event: TellingEvent, claims: Claims, runs: int, alpha: float = _ALPHA) -> float:
     """The chance that `runs` on each side prove an epsilon above one of the claims, by this event."""
     if event.one <= event.other:
         return 0.0
@@ -83,14 +83,14 @@ class _Faulty(Scaled, Scripted):
     """The listed noise, at half its scale."""
 
 
-def events(plan: Plan[Any, Any], pair: Pair, *, faulty: bool = True, most: int = 5_000) -> Iterator[Event]:
+def events(plan: Plan[Any, Any], pair: Pair, *, faulty: bool = True, most: int = 5_000) -> Iterator[TellingEvent]:
     """The events that tell most, by the law of the plan with half its noise: large likelihood
     ratios of numbers with noise, and where outcomes can be listed, the sets of those whose probabilities differ most.
     None for other plans."""
-    known = moved.moves(plan, pair)
-    if known is not None:
-        for t, here, there in moved.tails([(narrowed(law) if faulty else law, move) for law, move in known]):
-            yield Event(here, there, f"a loss of {t:.3g} or more")
+    moves = moved.moves(plan, pair)
+    if moves is not None:
+        for t, here, there in moved.tails([(narrowed(law) if faulty else law, move) for law, move in moves]):
+            yield TellingEvent(here, there, f"a loss of {t:.3g} or more")
         return
     try:
         run = listable(halved(plan) if faulty else plan)
@@ -101,11 +101,13 @@ def events(plan: Plan[Any, Any], pair: Pair, *, faulty: bool = True, most: int =
         order = sorted(one, key=lambda name: -one[name] / max(other.get(name, 0.0), 1e-300))
         for size in range(1, len(order) + 1):
             chosen = order[:size]
-            yield Event(sum(one[x] for x in chosen), sum(other.get(x, 0.0) for x in chosen), f"one of {size} outputs")
+            yield TellingEvent(
+                sum(one[x] for x in chosen), sum(other.get(x, 0.0) for x in chosen), f"one of {size} outputs"
+            )
 
 
-def _floats(found: Listed) -> dict[bytes, float]:
-    return {name: float(chance) for name, chance in found.chances.items()}
+def _floats(outcomes: ListedLaw) -> dict[bytes, float]:
+    return {name: float(chance) for name, chance in outcomes.chances.items()}
 
 
 def predicted(
@@ -114,14 +116,14 @@ def predicted(
     """The chance that the plan with half its noise is caught on this pair, by its worst event; nan where its law is not
     known."""
     sold = claims_of(plan) if claims is None else claims
-    found = list(events(plan, pair, faulty=faulty))
-    if not found and moved.moves(plan, pair) is not None:
+    telling = list(events(plan, pair, faulty=faulty))
+    if not telling and moved.moves(plan, pair) is not None:
         return 0.0  # the pair moves nothing
-    found.sort(key=lambda event: -_score(event, sold, runs))
-    return max((detection(event, sold, runs) for event in found[:4]), default=math.nan)
+    telling.sort(key=lambda event: -_score(event, sold, runs))
+    return max((detection(event, sold, runs) for event in telling[:4]), default=math.nan)
 
 
-def _score(event: Event, claims: Claims, runs: int) -> float:
+def _score(event: TellingEvent, claims: Claims, runs: int) -> float:
     if event.one <= 0:
         return -math.inf
     # A Clopper-Pearson bound at 1e-8 is about six standard deviations of either count.
@@ -131,7 +133,7 @@ def _score(event: Event, claims: Claims, runs: int) -> float:
 
 
 @dataclass(frozen=True)
-class Choice:
+class EpsilonChoice:
     """Where a fault shows most: at this epsilon, so many runs catch it with this chance."""
 
     epsilon: float
@@ -141,9 +143,9 @@ class Choice:
 
 def pick(
     make: Callable[[float], Plan[Any, Any]], epsilons: Sequence[float] = (0.5, 1, 2, 4, 6), *, sure: float = 0.999
-) -> Choice:
+) -> EpsilonChoice:
     """The epsilon at which the fewest runs catch half the noise, by the law; over the usual pairs of neighbours."""
-    best: Choice | None = None
+    best: EpsilonChoice | None = None
     for epsilon in epsilons:
         plan = make(epsilon)
         sold = claims_of(plan)
@@ -152,16 +154,16 @@ def pick(
             if best is not None and best.power >= sure and runs > best.runs:
                 break
             chances = [predicted(plan, pair, runs=runs, claims=sold) for pair in tried]
-            found = Choice(epsilon, runs, max((each for each in chances if not math.isnan(each)), default=0.0))
-            if best is None or _better(found, best, sure):
-                best = found
-            if found.power >= sure:
+            choice = EpsilonChoice(epsilon, runs, max((each for each in chances if not math.isnan(each)), default=0.0))
+            if best is None or _better(choice, best, sure):
+                best = choice
+            if choice.power >= sure:
                 break
     assert best is not None
     return best
 
 
-def _better(one: Choice, other: Choice, sure: float) -> bool:
+def _better(one: EpsilonChoice, other: EpsilonChoice, sure: float) -> bool:
     """Fewest runs among those that are sure; else the larger power."""
     if (one.power >= sure) != (other.power >= sure):
         return one.power >= sure
@@ -188,13 +190,13 @@ def caught(name: str, bits: Bits, *, mutant: bool = True) -> Caught:
     plan = setting.make()
     noise: Callable[[Bits], Noise] = Scaled if mutant else Noise
     started = time.process_time()
-    given = None if setting.pairs is None else setting.pairs(plan)
-    result = check(halved(plan) if mutant else plan, noise=noise, runs=setting.runs, bits=bits, pairs=given)
+    pairs = None if setting.pairs is None else setting.pairs(plan)
+    result = check(halved(plan) if mutant else plan, noise=noise, runs=setting.runs, bits=bits, pairs=pairs)
     ways = tuple(each.way for each in result.found if each.broken and each.way != "exact loss")
     return Caught(name, bool(ways), ways, result.epsilon, result.claim, time.process_time() - started, result)
 
 
-def shares(found: Sequence[Caught]) -> dict[str, Fraction]:
+def shares(audits: Sequence[Caught]) -> dict[str, Fraction]:
     """How often each way of looking caught it."""
-    names = sorted({way for each in found for way in each.ways})
-    return {name: Fraction(sum(name in each.ways for each in found), max(len(found), 1)) for name in names}
+    names = sorted({way for each in audits for way in each.ways})
+    return {name: Fraction(sum(name in each.ways for each in audits), max(len(audits), 1)) for name in names}

@@ -60,12 +60,12 @@ class Setting:
 def _changed(before: Sequence[Any], after: Sequence[Any], others: Sequence[Any] = ()) -> Pairs:
     """One pair: rows given as mappings of cells."""
 
-    def made(plan: Plan[Any, Any]) -> Sequence[Pair]:
+    def build_pair(plan: Plan[Any, Any]) -> Sequence[Pair]:
         stay, gone, come = (tuple((row,) for row in rows) for rows in (others, before, after))
         scene = Scene(others=stay, before=gone, after=come)
         return (pair_of(plan, table_for(plan), scene, "a pair chosen for its loss"),)
 
-    return made
+    return build_pair
 
 
 def _ward(name: str) -> dict[str, Any]:

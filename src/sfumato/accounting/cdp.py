@@ -27,7 +27,7 @@ from .composition import total
 _UP = 1 + 1e-12
 
 
-class Concentrated(NamedTuple):
+class ConcentratedLoss(NamedTuple):
     """Privacy loss of mean at most mu, and subgaussian around its mean with parameter sqrt(tau_squared)."""
 
     mu: Fraction
@@ -39,38 +39,38 @@ class Concentrated(NamedTuple):
         return min(self.mu, self.tau_squared / 2)
 
 
-def concentrated(event: Event) -> Concentrated:
+def concentrated(event: Event) -> ConcentratedLoss:
     """(mu, tau^2) of an event. Both add up (Dwork and Rothblum 2016, Theorem 3.4), so they are summed apart.
 
     It is that of the noise itself. Post-processing keeps every rho and (epsilon, delta) that follows from it, though
     not the property itself.
     """
-    return Concentrated(total(event, lambda one: _one(one).mu), total(event, lambda one: _one(one).tau_squared))
+    return ConcentratedLoss(total(event, lambda one: _one(one).mu), total(event, lambda one: _one(one).tau_squared))
 
 
-def _one(event: Event) -> Concentrated:
+def _one(event: Event) -> ConcentratedLoss:
     if isinstance(event, Exponential):  # a loss that spans epsilon is epsilon/2-subgaussian
-        return Concentrated(event.epsilon**2 / 8, event.epsilon**2 / 4)
+        return ConcentratedLoss(event.epsilon**2 / 8, event.epsilon**2 / 4)
     if isinstance(event, PureEvent):
         return from_pure(event.epsilon)
     if isinstance(event, Gaussian):  # the loss is normal, with mean 1/(2 m^2) and variance 1/m^2
-        return Concentrated(1 / (2 * event.multiplier**2), 1 / event.multiplier**2)
+        return ConcentratedLoss(1 / (2 * event.multiplier**2), 1 / event.multiplier**2)
     raise UnsupportedEventError(
         f"{type(event).__name__} has no (mu, tau) here: price it by rho (zcdp), Rényi divergence or privacy loss."
     )
 
 
-def from_pure(epsilon: Fraction) -> Concentrated:
+def from_pure(epsilon: Fraction) -> ConcentratedLoss:
     """epsilon-DP is (epsilon (e^epsilon - 1)/2, epsilon)-concentrated: Dwork and Rothblum 2016, Theorem 3.5.
 
     A variable within [-epsilon, epsilon] is epsilon-subgaussian around its mean (Hoeffding 1963). Their bound on the
     mean is the looser one: tau^2/2 = epsilon^2/2 is never above it.
     """
     size = min(float_above(epsilon), 700.0)  # e^700 stands for anything beyond: the mean is bounded by tau anyway
-    return Concentrated(Fraction(size * math.expm1(size) / 2 * _UP), epsilon**2)
+    return ConcentratedLoss(Fraction(size * math.expm1(size) / 2 * _UP), epsilon**2)
 
 
-def to_zcdp(loss: Concentrated) -> Fraction:
+def to_zcdp(loss: ConcentratedLoss) -> Fraction:
     """The rho of a concentrated loss: tau^2/2.
 
     E[e^((a-1) Z)] <= e^((a-1) E[Z] + (a-1)^2 tau^2/2), so D(a) <= E[Z] + (a-1) tau^2/2 <= a tau^2/2 (Bun and Steinke
@@ -79,7 +79,7 @@ def to_zcdp(loss: Concentrated) -> Fraction:
     return loss.tau_squared / 2
 
 
-def epsilon(loss: Concentrated, delta: Fraction) -> Fraction:
+def epsilon(loss: ConcentratedLoss, delta: Fraction) -> Fraction:
     """The epsilon at delta, rounded up, by the better of two ways: the tail, and the tight conversion of
 
     D(a) <= mean + (a-1) tau^2/2 = (mean - tau^2/2) + a tau^2/2, which is the one of zCDP moved by a constant.
@@ -87,13 +87,13 @@ def epsilon(loss: Concentrated, delta: Fraction) -> Fraction:
     return max(Fraction(0), min(tail_epsilon(loss, delta), zcdp.epsilon(to_zcdp(loss), delta) + _offset(loss)))
 
 
-def tail_epsilon(loss: Concentrated, delta: Fraction) -> Fraction:
+def tail_epsilon(loss: ConcentratedLoss, delta: Fraction) -> Fraction:
     """mean + tau sqrt(2 ln(1/delta)), where the loss exceeds epsilon with probability at most delta."""
     spread = math.sqrt(float_above(loss.tau_squared) * -2 * math.log(delta))
     return Fraction(float_above(loss.mean) + spread) * Fraction(_UP)
 
 
-def delta(loss: Concentrated, epsilon: Fraction) -> float:
+def delta(loss: ConcentratedLoss, epsilon: Fraction) -> float:
     """The delta at epsilon, rounded up: the tail bound or the tight conversion, whichever is less."""
     best = zcdp.delta(to_zcdp(loss), max(epsilon - _offset(loss), Fraction(0)))
     over = float(epsilon - loss.mean)
@@ -102,5 +102,5 @@ def delta(loss: Concentrated, epsilon: Fraction) -> float:
     return min(best, math.exp(-(over**2) / (2 * float_above(loss.tau_squared)) * (2 - _UP)) * _UP)
 
 
-def _offset(loss: Concentrated) -> Fraction:
+def _offset(loss: ConcentratedLoss) -> Fraction:
     return loss.mean - loss.tau_squared / 2

@@ -253,7 +253,7 @@ def curve(
         best = _Layout(tilt, math.inf, math.inf)
         for share in (1.0, 0.6, 0.35):  # rare large losses widen the period; a smaller tilt sees less of them
             layout = _layout(whole, share * tilt, guess, log_delta, goal)
-            best = min(best, layout, key=lambda each: each.count)
+            best = min(best, layout, key=lambda candidate: candidate.count)
             if best.count < _FEW or (closer and fits(best)):
                 break
         if fits(best):

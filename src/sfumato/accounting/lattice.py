@@ -42,7 +42,7 @@ _NODES, _WEIGHTS = np.polynomial.legendre.leggauss(8)
 
 
 @dataclass(frozen=True)
-class Cells:
+class LatticeCells:
     """P-masses of the cells [ih, (i+1)h), i = first, first + 1, ..., each as what goes to its left and right end."""
 
     step: float
@@ -55,7 +55,7 @@ class Cells:
     offset: float = 0.0  # of the nodes, which lie at offset + ih
 
     @classmethod
-    def of(cls, law: Loss, step: float) -> tuple[Cells, Cells]:
+    def of(cls, law: Loss, step: float) -> tuple[LatticeCells, LatticeCells]:
         """A loss, cut up at the multiples of `step`: for the lower side, and for the upper one.
 
         For the lower side, all outcomes with losses within one step of 0 are made one, which is post-processing, and
@@ -83,7 +83,7 @@ class Cells:
     @classmethod
     def _sorted(
         cls, law: Loss, step: float, first: int, last: int, loss: Floats, mass: Floats, moved: float = 0.0
-    ) -> Cells:
+    ) -> LatticeCells:
         place = loss / step - first
         nearest = np.rint(place)
         on_node = np.abs(place - nearest) < ON_NODE

@@ -70,8 +70,8 @@ def inverse(*, epsilon: Exact, delta: Exact, times: int, delta0: Exact = 0) -> f
     own, times = checks.delta(delta0, "delta0", zero=True), checks.whole(times, "times")
     _left(own, times, target)  # refuses what no epsilon0 can reach
 
-    def holds(each: float) -> bool:
-        step = Fraction(repr(each))
+    def holds(size: float) -> bool:
+        step = Fraction(repr(size))
         return step * times <= whole or _delta(step, own, times, whole).upper <= target
 
     low = exact.float_below(whole / times)
@@ -120,14 +120,14 @@ def _left(own: Fraction, times: int, target: Fraction) -> tuple[float, float]:
     return max(exact.float_below(1 - (1 - target) / low), 0.0), exact.float_above(1 - (1 - target) / high)
 
 
-def _delta(step: Fraction, own: Fraction, times: int, asked: Fraction) -> Interval:
+def _delta(step: Fraction, own: Fraction, times: int, epsilon: Fraction) -> Interval:
     if times > _MOST_TIMES:
         size = float(step)
         mean = times * size * math.tanh(size / 2)
-        excess = max(float(asked) - mean * (1 + 1e-12), 0.0) / (math.sqrt(times) * size)
-        loss = Interval(_delta(step, Fraction(0), _MOST_TIMES, asked).lower, _up(math.exp(-(excess**2) / 2)))
+        excess = max(float(epsilon) - mean * (1 + 1e-12), 0.0) / (math.sqrt(times) * size)
+        loss = Interval(_delta(step, Fraction(0), _MOST_TIMES, epsilon).lower, _up(math.exp(-(excess**2) / 2)))
     else:
-        loss = _binomial(step, times).curve(asked)
+        loss = _binomial(step, times).curve(epsilon)
     low, high = unharmed(own, times) if own else (Fraction(1), Fraction(1))
     return Interval(
         exact.float_below(1 - high * (1 - Fraction(loss.lower))),
@@ -191,9 +191,9 @@ class _Binomial:
     def loss(self, j: int) -> Fraction:
         return (2 * j - self.times) * self.step
 
-    def curve(self, asked: Fraction) -> Interval:
+    def curve(self, epsilon: Fraction) -> Interval:
         """D at any epsilon >= 0. The first gap l_m - epsilon is an exact difference, the others add to it."""
-        ahead = asked / self.step + self.times
+        ahead = epsilon / self.step + self.times
         m = math.floor(ahead / 2) + 1  # the first j with l_j above epsilon
         if m > self.times:
             return Interval(0.0, 0.0)
@@ -201,7 +201,7 @@ class _Binomial:
         missing = self.above + (self.below if m < self.first else 0.0)
         if start > self.last:
             return Interval(0.0, min(missing + _TINY, 1.0))
-        gap = float(self.loss(start) - asked)
+        gap = float(self.loss(start) - epsilon)
         tail = self.b[start - self.first :]
         share = -np.expm1(-(gap + 2 * self.size * np.arange(tail.size)))
         return self._range(float((tail * share).sum()), missing)

@@ -49,7 +49,7 @@ from .composition import reached
 from .failures import unfailing
 from .few import few
 from .interval import Interval
-from .lattice import ON_NODE, SLACK, Cells, Lattice, tails
+from .lattice import ON_NODE, SLACK, Lattice, LatticeCells, tails
 from .pairs import Floats, Loss
 
 Part = tuple[Loss, int]  # a law and how many times
@@ -315,7 +315,7 @@ def _finer(
         if step == last:  # the atoms fit: no finer lattice would do better
             return
         last = step
-        cells = [(Cells.of(law, step), times) for law, times in parts]
+        cells = [(LatticeCells.of(law, step), times) for law, times in parts]
         above = _compose([(each.upper(), times) for (_, each), times in cells], tilt, log_value)
         if above is None:  # from here on coarser ones, until one fits
             step, finest = 8 * step, 8 * step

@@ -45,7 +45,7 @@ from ..events import (
     ZeroConcentrated,
 )
 from . import gdp, pairs, price
-from .lattice import Cells
+from .lattice import LatticeCells
 
 Floats = NDArray[np.float64]
 
@@ -59,41 +59,41 @@ _HEAVY = (BestOf, GaussianMixture, Poisson, RandomAllocation, Shuffled, WithoutR
 
 
 @lru_cache(maxsize=4096)
-def mu_squared(event: Event, kept: Fraction, cut: Fraction) -> tuple[Fraction, Fraction]:
-    """What the event costs in mu^2 beside a Gaussian of multiplier `kept`, rounded up, and the cut that it took."""
+def mu_squared(event: Event, kept_back: Fraction, cut: Fraction) -> tuple[Fraction, Fraction]:
+    """What the event costs in mu^2, rounded up, beside a Gaussian of multiplier `kept_back`, and its cut."""
     own = price.gaussian(event)
     if own is not None:
         return own, Fraction(0)
     chance = cut if _has(event, _HEAVY) else cut / _LIGHT
-    places, above = _one_pure(event, kept, chance) or _any(event, kept, chance)
+    places, above = _one_pure(event, kept_back, chance) or _any(event, kept_back, chance)
     curve = np.maximum((above - float(chance)) / (1 - float(chance)), 0.0) * (1 + _MARGIN)
-    return _least(places, curve, float(1 / kept**2)), chance
+    return _least(places, curve, float(1 / kept_back**2)), chance
 
 
-def _one_pure(event: Event, kept: Fraction, chance: Fraction) -> tuple[Floats, Floats] | None:
-    """The curve of (event, kept) from above, of one pure release beside Gaussians: the mean of the Gaussian curve over
-    the losses of the release, which are few on a lattice. None for any other event."""
+def _one_pure(event: Event, kept_back: Fraction, chance: Fraction) -> tuple[Floats, Floats] | None:
+    """The curve of (event, kept_back) from above, of one pure release beside Gaussians: the mean of the Gaussian curve
+    over the losses of the release, which are few on a lattice. None for any other event."""
     parts = event.events if isinstance(event, Sequence) else (event,)
     others = [part for part in parts if not isinstance(part, Gaussian)]
     if len(others) != 1 or not isinstance(others[0], PureEvent):
         return None
-    noise = sum((1 / part.multiplier**2 for part in parts if isinstance(part, Gaussian)), 1 / kept**2)
+    noise = sum((1 / part.multiplier**2 for part in parts if isinstance(part, Gaussian)), 1 / kept_back**2)
     size, mu = exact.float_above(others[0].epsilon), exact.sqrt_above(noise)
     if size > _MOST:
         raise UnsupportedEventError(f"{type(event).__name__} loses too much for a price in mu^2")
     places = np.linspace(0.0, size + float(gdp.least_epsilon(Fraction(mu) ** 2, chance)), _QUICK_PLACES + 1)
     above = np.zeros(places.size)
     for law in pairs.directions(others[0], 0.0):
-        lattice = Cells.of(law, size / _LOSSES)[1].upper()
+        lattice = LatticeCells.of(law, size / _LOSSES)[1].upper()
         beside = _gaussian(mu, places[:, None] - lattice.losses[None, :])[0] @ lattice.p + lattice.infinite
         above = np.maximum(above, np.minimum(beside * (1 + _MARGIN), 1.0))
     above[-1] = min(above[-1], float(chance))  # the loss of the release is at most its epsilon
     return places, above
 
 
-def _any(event: Event, kept: Fraction, chance: Fraction) -> tuple[Floats, Floats]:
-    """The curve of (event, kept) from above, place by place, as the accountant knows it."""
-    together = Sequence((event, Gaussian(multiplier=kept, relation=event.relation)))
+def _any(event: Event, kept_back: Fraction, chance: Fraction) -> tuple[Floats, Floats]:
+    """The curve of (event, kept_back) from above, place by place, as the accountant knows it."""
+    together = Sequence((event, Gaussian(multiplier=kept_back, relation=event.relation)))
     last = price.epsilon(together, delta=chance).upper
     if not math.isfinite(last) or last > _MOST:
         raise UnsupportedEventError(f"{type(event).__name__} loses too much for a price in mu^2")
@@ -112,17 +112,17 @@ def _has(event: Event, kinds: tuple[type[Event], ...]) -> bool:
     return isinstance(event, kinds)
 
 
-def _least(places: Floats, curve: Floats, kept: float) -> Fraction:
+def _least(places: Floats, curve: Floats, kept_back: float) -> Fraction:
     """The least b that is proven, rounded up."""
-    high = max(kept, 1e-12) * 1e-3
-    while not dominates(kept + high, places, curve):
+    high = max(kept_back, 1e-12) * 1e-3
+    while not dominates(kept_back + high, places, curve):
         high *= 2
         if high > _MOST:
             raise UnsupportedEventError("its privacy loss has no Gaussian above it")
     low = high / 2
     while high - low > _FINE * high:
         middle = (low + high) / 2
-        low, high = (low, middle) if dominates(kept + middle, places, curve) else (middle, high)
+        low, high = (low, middle) if dominates(kept_back + middle, places, curve) else (middle, high)
     return Fraction(high * (1 + 1e-12))
 
 

@@ -48,10 +48,10 @@ def between(law: Law, low: int | None, high: int | None, bits: int = BITS) -> En
         return Enclosure(0, 0, bits)
     if not law.one_sided and high is not None and (low is None or low + high < 0):
         low, high = -high, None if low is None else -low  # the law is symmetric
-    found = certain(bits) if low is None else at_or_above(law, low, bits)
+    chance = certain(bits) if low is None else at_or_above(law, low, bits)
     if high is not None:
-        found = found - at_or_above(law, high + 1, bits)
-    return Enclosure(max(found.lo, 0), found.hi, bits)
+        chance = chance - at_or_above(law, high + 1, bits)
+    return Enclosure(max(chance.lo, 0), chance.hi, bits)
 
 
 def window(law: Law, rest: Fraction) -> int:
@@ -106,8 +106,8 @@ def _flipped(odds: Sequence[Enclosure], r: int, work: int) -> Enclosure:
     total = polynomial[0]
     for degree, coefficient in enumerate(polynomial[1:], 2):
         total = total + coefficient.over(degree)
-    found = odds[r] * total
-    return Enclosure(max(found.lo, 0), found.hi, work)
+    chance = odds[r] * total
+    return Enclosure(max(chance.lo, 0), chance.hi, work)
 
 
 def from_float(value: float, relative: float, bits: int = BITS) -> Enclosure:

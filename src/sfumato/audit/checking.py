@@ -20,8 +20,8 @@ from ..errors import ArgumentError, PrivacyWarning
 from ..noise import Bits, Noise
 from ..plan import Plan
 from . import evidence
-from .given import bits_of, check_progress, listed, table_pair
-from .looking import Look, Progress
+from .arguments import bits_of, check_progress, listed, table_pair
+from .looking import Progress, RunningAudit
 from .neighbours import Pair, pair_of, scenes
 from .results import Result
 from .subjects import MakeNoise, OfCode, OfPlan
@@ -54,14 +54,14 @@ def check(
     check_progress(progress)
     subject = OfPlan(plan, noise)
     with _quiet():
-        audit = Look(subject, false_alarm, bits_of(bits), progress)
-        known = None if pairs is None else [table_pair(subject.plan, subject.table, each) for each in listed(pairs)]
-        if known == []:
+        audit = RunningAudit(subject, false_alarm, bits_of(bits), progress)
+        chosen = None if pairs is None else [table_pair(subject.plan, subject.table, each) for each in listed(pairs)]
+        if chosen == []:
             raise checks.refuse("pairs", [], "at least one pair of neighbours, or leave it out for a search")
-        first = known[:1] if known else [_first_pair(subject)]
+        first = chosen[:1] if chosen else [_first_pair(subject)]
         audit.plan_effort(minutes, runs, first)
-        found, tried = (known, len(known)) if known else audit.hunted()
-        return audit.result(found, tried)
+        worth_a_look, tried = (chosen, len(chosen)) if chosen else audit.hunted()
+        return audit.result(worth_a_look, tried)
 
 
 def check_mechanism(
@@ -85,13 +85,13 @@ def check_mechanism(
         raise checks.refuse("run", run, "a function of the data, or of the data and the noise")
     check_progress(progress)
     subject = OfCode(run, evidence.claims_from(claims), noise)
-    known = [Pair(*_two(each), f"pair {number}") for number, each in enumerate(listed(pairs))]
-    if not known:
+    chosen = [Pair(*_two(each), f"pair {number}") for number, each in enumerate(listed(pairs))]
+    if not chosen:
         raise checks.refuse("pairs", [], "at least one pair of neighbouring inputs, such as [(0.0, 1.0)]")
-    audit = Look(subject, false_alarm, bits_of(bits), progress)
-    subject.check_runs(*known[0])
-    audit.plan_effort(minutes, runs, known[:1])
-    return audit.result(known, len(known))
+    audit = RunningAudit(subject, false_alarm, bits_of(bits), progress)
+    subject.check_runs(*chosen[0])
+    audit.plan_effort(minutes, runs, chosen[:1])
+    return audit.result(chosen, len(chosen))
 
 
 def _two(pair: Any) -> tuple[Any, Any]:

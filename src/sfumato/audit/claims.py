@@ -15,10 +15,10 @@ _DELTAS = (1e-9, 1e-6, 1e-4, 1e-3, 1e-2, 0.03, 0.1, 0.3)
 
 def claims_of(plan: Plan[Any, Any]) -> dict[float, float]:
     """Every (delta, epsilon) that the accountants would sell the plan's event at."""
-    found: dict[float, float] = {}
+    claims: dict[float, float] = {}
     with contextlib.suppress(UnsupportedEventError):
-        found[0.0] = float(pure.epsilon(plan.event))
+        claims[0.0] = float(pure.epsilon(plan.event))
     for delta in {*map(Fraction, map(str, _DELTAS)), plan.delta} - {Fraction(0)}:
         with contextlib.suppress(UnsupportedEventError):
-            found[float(delta)] = float(approximate.epsilon(plan.event, delta))
-    return found
+            claims[float(delta)] = float(approximate.epsilon(plan.event, delta))
+    return claims

@@ -40,7 +40,7 @@ def trained(first: Floats, second: Floats) -> Trees | None:
     label = np.concatenate([np.ones(len(first)), np.zeros(len(second))])
     score = np.full(len(sample), np.log(len(first) / len(second)))
     nodes = 2**_DEPTH - 1
-    asked, cuts = np.zeros((_TREES, nodes), dtype=np.int64), np.zeros((_TREES, nodes))
+    split_columns, cuts = np.zeros((_TREES, nodes), dtype=np.int64), np.zeros((_TREES, nodes))
     leaves = np.zeros((_TREES, nodes + 1))
     for tree in range(_TREES):
         chance = 1 / (1 + np.exp(-np.clip(score, -40, 40)))
@@ -49,7 +49,7 @@ def trained(first: Floats, second: Floats) -> Trees | None:
         for level in range(_DEPTH):
             start = 2**level - 1
             column, cut = _splits(binned, node - start, 2**level, slope, bend)
-            asked[tree, start : start + 2**level] = columns[column]
+            split_columns[tree, start : start + 2**level] = columns[column]
             for k in range(2**level):
                 cuts[tree, start + k] = edges[column[k]][cut[k]]
             node = 2 * node + 1 + (binned[np.arange(len(sample)), column[node - start]] > cut[node - start])
@@ -57,7 +57,7 @@ def trained(first: Floats, second: Floats) -> Trees | None:
         total, weight = (np.bincount(leaf, x, minlength=nodes + 1) for x in (slope, bend))
         leaves[tree] = _RATE * total / (weight + _RIDGE / 4)
         score += leaves[tree][leaf]
-    return Trees(_NAME, asked, cuts, leaves)
+    return Trees(_NAME, split_columns, cuts, leaves)
 
 
 def _cuts(column: Floats) -> Floats:

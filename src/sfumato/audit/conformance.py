@@ -46,9 +46,9 @@ from ..schema import Column, Schema, Table
 from ..units import Unit
 from . import losses, telling
 from .claims import claims_of
-from .losses import Loss
+from .losses import ExactLoss
 from .neighbours import Pair, oddities, ordinary, pairs
-from .outputs import Reading
+from .outputs import OutputReading
 from .stages import data_for, table_for
 
 _PARTS = ("Guarantee:", "Needs:", "Paper:")
@@ -384,11 +384,11 @@ def _odd_data(case: _Case) -> str:
 
 
 def _answered(case: _Case, rows: Any, seed: int, what: str) -> Any:
-    said = io.StringIO()
+    printed = io.StringIO()
     with (
         warnings.catch_warnings(record=True) as warned,
-        contextlib.redirect_stdout(said),
-        contextlib.redirect_stderr(said),
+        contextlib.redirect_stdout(printed),
+        contextlib.redirect_stderr(printed),
     ):
         warnings.simplefilter("always")
         warnings.simplefilter("ignore", PrivacyWarning)
@@ -398,7 +398,7 @@ def _answered(case: _Case, rows: Any, seed: int, what: str) -> Any:
         except Exception as problem:
             raise _BrokenError(f"{what}: {type(problem).__name__}: {problem}") from problem
     _require(not warned, f"a run on {what} warns, which tells something about the data")
-    _require(not said.getvalue(), f"a run on {what} prints")
+    _require(not printed.getvalue(), f"a run on {what} prints")
     _require(_finite(raw) and _finite(finished), f"the answer on {what} is not finite")
     return _shape(finished)
 
@@ -439,7 +439,7 @@ def _neighbouring_shapes(case: _Case) -> str:
 # ------------------------------------------------------------------------------------------------ privacy lost
 
 
-def _held(loss: Loss, change: str) -> float:
+def _held(loss: ExactLoss, change: str) -> float:
     """The share of what is allowed that was found."""
     _require(not loss.broken, f"{change}: {loss}")
     return loss.share
@@ -496,7 +496,7 @@ def _telling(case: _Case) -> list[Pair]:
 def _distances(case: _Case, pair: Pair) -> tuple[float, float]:
     """How far the outputs are moved, in widths of their noise, and how much the width differs."""
     outputs = [[case.run(rows, SeededBits(seed)) for seed in range(6)] for rows in pair]
-    one, other = map(replace(Reading.fit(*outputs), grains=()).of, outputs)
+    one, other = map(replace(OutputReading.fit(*outputs), grains=()).of, outputs)
     width = np.concatenate([one, other]).std(axis=0)
     width[width == 0] = 1.0
     moved = (one - other).mean(axis=0) / width

@@ -16,7 +16,7 @@ def _mass(law: Law, low: int | None, high: int | None) -> Enclosure:
     return chances.between(law, low, high)
 
 
-class Source(Protocol):
+class Decider(Protocol):
     """Who decides."""
 
     def at_least(self, drawn: Drawn, limit: Any) -> bool: ...
@@ -41,7 +41,7 @@ class Drawn:
 
     __slots__ = ("offset", "sign", "source", "variable")
 
-    def __init__(self, source: Source, variable: Variable, offset: int = 0, sign: int = 1) -> None:
+    def __init__(self, source: Decider, variable: Variable, offset: int = 0, sign: int = 1) -> None:
         self.source, self.variable, self.offset, self.sign = source, variable, offset, sign
 
     def __add__(self, other: Any) -> Any:

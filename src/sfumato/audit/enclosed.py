@@ -36,7 +36,7 @@ from ..plan import Plan
 from ..tidy import Tidy
 from . import chances
 from .chances import BITS, at_or_above, between, ends, exp_ends
-from .enumerating import Listed, listed
+from .enumerating import ListedLaw, listed
 from .scripted import TooManyError
 
 ZERO, ONE = Fraction(0), Fraction(1)
@@ -159,8 +159,8 @@ def _pure(law: Law, moved: Sequence[int], epsilon: Fraction) -> Judged:
     if loss <= epsilon:
         return Judged(ZERO, ZERO, loss=float(loss))
     one = other = chances.certain()
-    for each in moved:
-        one, other = one * at_or_above(law, 1), other * at_or_above(law, 1 + each)
+    for shift in moved:
+        one, other = one * at_or_above(law, 1), other * at_or_above(law, 1 + shift)
     (low, high), others = ends(one), ends(other)
     low_e, high_e = exp_ends(epsilon)
     words = f"every one of {len(moved)} moved number(s) lies beyond where it was moved to"
@@ -202,7 +202,7 @@ def judge(plan: Plan[Any, Any], one: Any, other: Any, epsilon: Fraction, *, pure
         return _vector(plan, move_of(plan.query, one, other, plan.exponent), epsilon)
     if isinstance(plan, ThresholdKeys) and type(plan)._run is ThresholdKeys._run:
         ways = (_keys(plan, *sides, epsilon) for sides in ((one, other), (other, one)))
-        return max(ways, key=lambda each: (each.low, each.high))
+        return max(ways, key=lambda judged: (judged.low, judged.high))
     if isinstance(plan, NoisyMaxWithValue) and type(plan)._run is NoisyMaxWithValue._run:
         return _with_value(plan, one, other, epsilon)
     return None
@@ -239,10 +239,10 @@ def _with_value(plan: NoisyMaxWithValue, one: Any, other: Any, epsilon: Fraction
     laws = [listed(plan.selection._run, rows, most=len(plan.query.names) + 1) for rows in (one, other)]
     shift = move_of(plan.query, one, other, plan._exponent)
     ways = (laws, laws[::-1])
-    return max((_won(plan.law, a, b, shift, epsilon) for a, b in ways), key=lambda each: (each.low, each.high))
+    return max((_won(plan.law, a, b, shift, epsilon) for a, b in ways), key=lambda judged: (judged.low, judged.high))
 
 
-def _won(law: RoundedLaplace, here: Listed, there: Listed, shift: Sequence[int], epsilon: Fraction) -> Judged:
+def _won(law: RoundedLaplace, here: ListedLaw, there: ListedLaw, shift: Sequence[int], epsilon: Fraction) -> Judged:
     high_e, high, worst, loss = exp_ends(epsilon)[1], ZERO, NOTHING, 0.0
     for name, chance in here.chances.items():
         moved, beside = abs(shift[int(name)]), there.chances[name]
@@ -276,17 +276,17 @@ def _keys(plan: ThresholdKeys, one: Any, other: Any, epsilon: Fraction) -> Judge
     (low, high), (other_low, _) = hidden
     # -ln((1 - p)/(1 - p')) as a fraction from below: the loss falls with epsilon.
     more = ends(exact.ln(other_low / high, BITS))[0] if high > 0 and other_low > 0 else ZERO
-    known = additive(law, shift, epsilon + more) if epsilon + more >= 0 else Judged(ZERO, ONE)
+    shared = additive(law, shift, epsilon + more) if epsilon + more >= 0 else Judged(ZERO, ONE)
     # From below: a new key shows; or a key that both hold shows, at or beyond the worst tail.
     event = Judged(1 - high, 1 - low, "a key that only one of the tables holds is shown", (1 - high, 1 - low))
     alone = max(
         (_shown_alone(law, limit, counts[0][key] * step, each, epsilon) for key, each in zip(both, shift, strict=True)),
-        key=lambda found: found.low,
+        key=lambda judged: judged.low,
         default=NOTHING,
     )
-    worst = max(event, alone, key=lambda found: found.low)
-    loss = max(known.loss, alone.loss)
-    return Judged(worst.low, (1 - low) + high * known.high, worst.event, worst.one, worst.other, loss)
+    worst = max(event, alone, key=lambda judged: judged.low)
+    loss = max(shared.loss, alone.loss)
+    return Judged(worst.low, (1 - low) + high * shared.high, worst.event, worst.one, worst.other, loss)
 
 
 def _held(plan: ThresholdKeys, rows: Any) -> dict[bytes, int]:
@@ -298,12 +298,12 @@ def _held(plan: ThresholdKeys, rows: Any) -> dict[bytes, int]:
 
 
 def _tallied(plan: ThresholdKeys, rows: Any, run: Any) -> list[Any]:
-    found: dict[int, int] = {}
+    tally: dict[int, int] = {}
     for code in plan._held(rows, run)[1].tolist():
-        found[code] = found.get(code, 0) + 1
-    codes = sorted(found)
+        tally[code] = tally.get(code, 0) + 1
+    codes = sorted(tally)
     labels = rows[plan.column].label(np.array(codes, dtype=np.int64))
-    return sorted([str(label), found[code]] for code, label in zip(codes, labels, strict=True))
+    return sorted([str(label), tally[code]] for code, label in zip(codes, labels, strict=True))
 
 
 def _read(text: bytes) -> Iterator[tuple[bytes, int]]:

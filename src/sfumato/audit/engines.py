@@ -34,9 +34,9 @@ class Remembering:
 
     def run(self, tree: Any) -> Any:
         """The result of one statement."""
-        known = self._answers.get(id(tree))
-        if known is not None and known[0] is tree:  # held here, so no other statement has its id
-            return known[1]
+        stored = self._answers.get(id(tree))
+        if stored is not None and stored[0] is tree:  # held here, so no other statement has its id
+            return stored[1]
         opened = connect(self._tables, threads=1)
         try:
             answer = opened.run(tree)
@@ -65,11 +65,11 @@ def read_table(plan: Plan[Any, Any]) -> Table:
     private = {name: table for name, table in schema.tables.items() if table.private}
     named = sorted((name for name in private if name.lower() in words), key=lambda name: words.index(name.lower()))
     table = private[named[0]] if named else schema.table()
-    own, asked = table.unit, plan.unit.column
-    if own is None or asked is None or own == asked:
+    own, protected = table.unit, plan.unit.column
+    if own is None or protected is None or own == protected:
         return table
-    columns = {asked if name == own else name: column for name, column in table.columns.items()}
-    return replace(table, columns=columns, unit=asked, names=None)
+    columns = {protected if name == own else name: column for name, column in table.columns.items()}
+    return replace(table, columns=columns, unit=protected, names=None)
 
 
 def _tables(schema: Schema, changed: Table, raw: Mapping[str, Any]) -> dict[str, tuple[Table, Mapping[str, Any]]]:
@@ -77,24 +77,24 @@ def _tables(schema: Schema, changed: Table, raw: Mapping[str, Any]) -> dict[str,
     home = schema.tables[changed.name]
     unit = home.unit or ""  # no column is called so
     renamed = {unit if name == changed.unit else name: cells for name, cells in raw.items()}
-    found: dict[str, tuple[Table, Mapping[str, Any]]] = {home.name: (home, renamed)}
+    tables: dict[str, tuple[Table, Mapping[str, Any]]] = {home.name: (home, renamed)}
     owners = list(dict.fromkeys(each for each in renamed.get(unit, ()) if each is not None))
     for name, table in schema.tables.items():
         if name == home.name:
             continue
         if not table.private:
             count = min(max(map(len, map(_cells, table.columns.values()))), _MOST_PUBLIC)
-            found[name] = table, {each: _cycle(column, count) for each, column in table.columns.items()}
+            tables[name] = table, {each: _cycle(column, count) for each, column in table.columns.items()}
             continue
         people = [owner for owner in owners for _ in range(_OF_A_UNIT)] if table.unit is not None else []
-        found[name] = (
+        tables[name] = (
             table,
             {
                 each: people if each == table.unit else _by_owner(column, len(owners) if people else 0)
                 for each, column in table.columns.items()
             },
         )
-    return found
+    return tables
 
 
 def _by_owner(column: Column, owners: int) -> list[Any]:
@@ -127,9 +127,9 @@ def _cells(column: Column) -> list[Any]:
 
 
 def _schema(plan: Plan[Any, Any]) -> Schema:
-    (found,) = {id(each.schema): each.schema for each in _queries(plan)}.values()
-    assert isinstance(found, Schema)
-    return found
+    (schema,) = {id(each.schema): each.schema for each in _queries(plan)}.values()
+    assert isinstance(schema, Schema)
+    return schema
 
 
 def _texts(plan: Plan[Any, Any]) -> list[str]:
@@ -137,6 +137,6 @@ def _texts(plan: Plan[Any, Any]) -> list[str]:
 
 
 def _queries(plan: Plan[Any, Any]) -> Iterator[Any]:
-    for each in (plan, *plan.children):
-        if hasattr(each, "schema"):
-            yield each
+    for query in (plan, *plan.children):
+        if hasattr(query, "schema"):
+            yield query

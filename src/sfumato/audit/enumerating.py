@@ -21,7 +21,7 @@ _TRIED = 256  # paths before the number of all of them is guessed
 
 
 @dataclass
-class Listed:
+class ListedLaw:
     """Every outcome with an enclosure of its probability. `rest` bounds what was not listed, and may lie anywhere."""
 
     chances: dict[bytes, Enclosure] = field(default_factory=dict)
@@ -35,29 +35,29 @@ class Listed:
 
 def listed(
     run: Callable[[Any, Run], Any], rows: Any, *, most: int, noise: Callable[[list[int], int], Scripted] = Scripted
-) -> Listed:
+) -> ListedLaw:
     """The law of what `run(rows, Run(noise))` returns, over at most so many paths."""
     script: list[int] = []
-    found = Listed()
+    law = ListedLaw()
     while True:
         source = noise(script, most)
-        found.paths += 1
-        if found.paths > most:
+        law.paths += 1
+        if law.paths > most:
             raise TooManyError(f"there are more than {most} ways for this plan to run on one table")
         try:
             outcome = record.canonical(run(rows, Run(source, rehearsal=True)))
         except ElsewhereError:
-            found.rest += source.elsewhere
+            law.rest += source.elsewhere
         except (AttributeError, TypeError) as problem:  # numbers that are not decided yet went where only numbers go
             raise TooManyError("its code treats a draw in a way that is not followed") from problem
         else:
             chance = source.chance
             if chance.hi > 0:
-                found.add(outcome, chance)
-        if found.paths == _TRIED and sum(each.lo for each in found.chances.values()) * 50 * most < _TRIED << BITS:
+                law.add(outcome, chance)
+        if law.paths == _TRIED and sum(each.lo for each in law.chances.values()) * 50 * most < _TRIED << BITS:
             raise TooManyError(f"there are far more than {most} ways for this plan to run on one table")
         while script and script[-1] + 1 >= source.options[len(script) - 1]:
             script.pop()
         if not script:
-            return found
+            return law
         script[-1] += 1

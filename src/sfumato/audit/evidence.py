@@ -23,13 +23,13 @@ from ..errors import ArgumentError, RecordError, SfumatoError
 from ..noise import Bits, Noise, SeededBits
 from ..plan import Plan
 from . import views
+from .arguments import bits_of
 from .counting import Claims
-from .given import bits_of
 from .neighbours import Pair
-from .outputs import Reading
+from .outputs import OutputReading
 from .stages import data_for, table_for
 from .subjects import Failed, MakeNoise, OfCode, OfPlan
-from .telling import Candidate, Event, Finding, counted, judged, worst_claim
+from .telling import Candidate, Finding, ViewEvent, counted, judged, worst_claim
 
 FORMAT = "sfumato-audit/1"
 _RUNS, _BLOCK = 20_000, 20_000
@@ -47,19 +47,19 @@ _ARRAYS = (
 _ODD = {"inf": math.inf, "-inf": -math.inf, "nan": math.nan}
 
 
-def claims_from(given: Any) -> dict[float, float]:
+def claims_from(stated: Any) -> dict[float, float]:
     """Claims as {delta: epsilon}; one number is an epsilon at delta = 0."""
-    pairs = given.items() if isinstance(given, Mapping) else [(0.0, given)]
-    found = {}
+    pairs = stated.items() if isinstance(stated, Mapping) else [(0.0, stated)]
+    claims = {}
     for delta, epsilon in pairs:
         if not all(isinstance(x, Real) and not isinstance(x, bool) for x in (delta, epsilon)):
-            raise checks.refuse("claims", given, "an epsilon, or {delta: epsilon}, such as {0.0: 1.0, 1e-6: 0.5}")
+            raise checks.refuse("claims", stated, "an epsilon, or {delta: epsilon}, such as {0.0: 1.0, 1e-6: 0.5}")
         if not (0 <= _float(delta) < 1 and 0 <= _float(epsilon) < math.inf):
-            raise checks.refuse("claims", given, "deltas from 0 to below 1, and epsilons from 0 on")
-        found[_float(delta)] = _float(epsilon)
-    if not found:
+            raise checks.refuse("claims", stated, "deltas from 0 to below 1, and epsilons from 0 on")
+        claims[_float(delta)] = _float(epsilon)
+    if not claims:
         raise checks.refuse("claims", {}, "at least one point, such as {0.0: 1.0}")
-    return dict(sorted(found.items()))
+    return dict(sorted(claims.items()))
 
 
 def _float(number: Any) -> float:
@@ -79,7 +79,7 @@ def written(
     kind: str,
     plan: Plan[Any, Any] | None,
     pair: Pair,
-    reading: Reading,
+    reading: OutputReading,
     candidate: Candidate,
     *,
     counts: tuple[tuple[int, int], tuple[int, int]],
@@ -187,12 +187,12 @@ def _loaded(source: Any) -> Mapping[str, Any]:
             f"source is not allowed: it cannot be read ({why}). Give the path of what result.save wrote."
         ) from None
     try:
-        found = json.loads(written)
+        document = json.loads(written)
     except (ValueError, RecursionError):
-        found = None
-    if not isinstance(found, dict):
+        document = None
+    if not isinstance(document, dict):
         raise ArgumentError("source is not allowed: the file is no evidence of an audit; give what result.save wrote.")
-    return found
+    return document
 
 
 def reproduce(
@@ -220,9 +220,9 @@ def reproduce(
     count = checks.whole(runs, "runs", least=1, most=10**9)
     try:
         claims = claims_from(dict(data["claims"]))
-        reading = Reading.decode(data["reading"])
+        reading = OutputReading.decode(data["reading"])
         view = views.decode(data["view"], len(reading.names))
-        candidate = Candidate(view, Event.decode(data["event"]), bool(data["event"]["forward"]), 0.0)
+        candidate = Candidate(view, ViewEvent.decode(data["event"]), bool(data["event"]["forward"]), 0.0)
     except (*_DAMAGED, SfumatoError):  # what is refused here is in the file, and no argument
         raise ArgumentError(_SAYS_SO) from None
     try:

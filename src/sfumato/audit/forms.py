@@ -117,8 +117,8 @@ def read_by_engine(kind: Kind, data: Any) -> dict[int, tuple[Any, ...]]:
     opened = connect({"data": (kind.table, source(data))}, threads=1)
     rows: dict[int, tuple[Any, ...]] = {}
     try:
-        for asked, view in ((names, "data"), ([names[0], *flags], with_flags("data"))):
-            columns = [exp.column(name, quoted=True) for name in asked]
+        for wanted, view in ((names, "data"), ([names[0], *flags], with_flags("data"))):
+            columns = [exp.column(name, quoted=True) for name in wanted]
             table = opened.run(exp.select(*columns).from_(exp.to_table(view)))
             for row in zip(*(column.to_pylist() for column in table.columns), strict=True):
                 rows[row[0]] = rows.get(row[0], ()) + row[1:]

@@ -27,15 +27,15 @@ from .neighbours import (
     Person,
     Scene,
     became,
+    describe,
     extreme_people,
     extremes,
     listed_names,
     pair_of,
     scenes,
-    told,
     too_many,
 )
-from .outputs import Reading
+from .outputs import OutputReading
 from .stages import stage_of
 from .subjects import Failed, OfPlan, Subject
 from .telling import candidates
@@ -208,7 +208,7 @@ class World:
 
 def described(scene: Scene) -> str:
     """A scene in words."""
-    before, after = (told(people[0]) if people else "nobody" for people in (scene.before, scene.after))
+    before, after = (describe(people[0]) if people else "nobody" for people in (scene.before, scene.after))
     more = (
         f" ({len(scene.before)} and {len(scene.after)} units)" if max(len(scene.before), len(scene.after)) > 1 else ""
     )
@@ -220,7 +220,7 @@ def described(scene: Scene) -> str:
 
 
 @dataclass(frozen=True)
-class Ranked:
+class RankedPair:
     """A pair with how well a few runs on the same bits tell it apart."""
 
     pair: Pair
@@ -244,23 +244,23 @@ def hunt(
     if most is not None:
         room = min(room, most)
     score = partial(_shown, judged=runs) if by_events else _closeness
-    known, stride = list(scenes(plan, table)), 1
+    scripted, stride = list(scenes(plan, table)), 1
     if most is not None:
-        known = _heaviest_first(known)[: max(room // 2, _FEW)]
+        scripted = _heaviest_first(scripted)[: max(room // 2, _FEW)]
     else:
-        stride = max(1, -(-len(known) // max(room // 3, _FEW)))
-    tried: list[Ranked] = []
+        stride = max(1, -(-len(scripted) // max(room // 3, _FEW)))
+    tried: list[RankedPair] = []
 
-    def look(words: str, scene: Scene) -> Ranked:
+    def look(words: str, scene: Scene) -> RankedPair:
         pair = world.pair(scene, words)
-        found = Ranked(pair, scene, *score(subject, pair, few, seed))
-        tried.append(found)
-        return found
+        ranked = RankedPair(pair, scene, *score(subject, pair, few, seed))
+        tried.append(ranked)
+        return ranked
 
     def open_still() -> bool:
         return len(tried) < room and (until is None or time.monotonic() < until)
 
-    for words, scene in known[::stride]:
+    for words, scene in scripted[::stride]:
         look(words, scene)
         if until is not None and time.monotonic() > until and len(tried) >= _FEW:
             break
@@ -269,29 +269,29 @@ def hunt(
     tops = _best(tried, 3)
     while open_still():
         turn = len(tried) % len(tops)
-        found = look("", world.step(tops[turn].scene))
-        if found.score > tops[turn].score:
-            tops[turn] = found
+        ranked = look("", world.step(tops[turn].scene))
+        if ranked.score > tops[turn].score:
+            tops[turn] = ranked
     return [each.pair for each in _best(tried, _KEPT)], len(tried)
 
 
-def _heaviest_first(known: Sequence[tuple[str, Scene]]) -> list[tuple[str, Scene]]:
+def _heaviest_first(named_scenes: Sequence[tuple[str, Scene]]) -> list[tuple[str, Scene]]:
     """Where few scenes can be tried: of each crowd in turn, those in which most rows change."""
     turns: dict[int, list[tuple[str, Scene]]] = {}
-    for each in sorted(known, key=lambda named: -sum(map(len, (*named[1].before, *named[1].after)))):
-        turns.setdefault(id(each[1].others), []).append(each)
+    for named_scene in sorted(named_scenes, key=lambda named: -sum(map(len, (*named[1].before, *named[1].after)))):
+        turns.setdefault(id(named_scene[1].others), []).append(named_scene)
     return [each for turn in zip_longest(*turns.values()) for each in turn if each is not None]
 
 
-def _best(tried: Sequence[Ranked], most: int) -> list[Ranked]:
+def _best(tried: Sequence[RankedPair], most: int) -> list[RankedPair]:
     """The highest, but of those that do the same only the first few."""
-    kept: list[Ranked] = []
-    for each in sorted(tried, key=lambda ranked: -ranked.score):
-        if sum(each.move == other.move for other in kept) < _ALIKE:
-            kept.append(each)
-        if len(kept) == most:
+    best: list[RankedPair] = []
+    for ranked in sorted(tried, key=lambda ranked: -ranked.score):
+        if sum(ranked.move == other.move for other in best) < _ALIKE:
+            best.append(ranked)
+        if len(best) == most:
             break
-    return kept
+    return best
 
 
 def _closeness(subject: Subject, pair: Pair, runs: int, seed: int) -> tuple[float, bytes]:
@@ -299,7 +299,7 @@ def _closeness(subject: Subject, pair: Pair, runs: int, seed: int) -> tuple[floa
     outputs = [_alike(subject, data, runs, seed) for data in pair]
     if all(isinstance(each, Failed) for each in (outputs[0][0], outputs[1][0])):
         return -1.0, b""
-    one, other = map(replace(Reading.fit(*outputs), grains=()).of, outputs)  # the lowest bits are chance here
+    one, other = map(replace(OutputReading.fit(*outputs), grains=()).of, outputs)  # the lowest bits are chance here
     width = np.concatenate([one, other]).std(axis=0)
     width[width == 0] = 1.0
     moved = (one - other).mean(axis=0) / width
@@ -313,7 +313,7 @@ def _closeness(subject: Subject, pair: Pair, runs: int, seed: int) -> tuple[floa
 def _shown(subject: Subject, pair: Pair, runs: int, seed: int, *, judged: int) -> tuple[float, bytes]:
     """How bad the worst event looks: where runs are cheap, rare events are seen as well."""
     outputs = [_alike(subject, data, runs, seed) for data in pair]
-    reading = replace(Reading.fit(*outputs), grains=())
+    reading = replace(OutputReading.fit(*outputs), grains=())
     first, second = map(reading.of, outputs)
     alone = views.simple(reading.names) if len(reading.names) <= _NARROW else ()
     learnt = [*alone, *views.fitted(first, second)]

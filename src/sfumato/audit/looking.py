@@ -25,7 +25,7 @@ from .claims import claims_of
 from .counting import Claims, shown
 from .hunting import hunt
 from .neighbours import Pair
-from .outputs import Reading
+from .outputs import OutputReading
 from .results import Found, Point, Result
 from .subjects import Failed, OfPlan, Subject
 from .telling import Candidate, Finding, candidates, counted, judged, tally, worst, worst_claim
@@ -47,7 +47,7 @@ class _Choice:
 
     way: str
     pair: Pair
-    reading: Reading
+    reading: OutputReading
     candidate: Candidate
 
 
@@ -64,7 +64,7 @@ class _Judgement:
         return worst_claim(self.low, self.high, claims, str(self.choice.candidate))
 
 
-class Look:
+class RunningAudit:
     """One audit on its way: what it looks at, how hard, and how far it has come."""
 
     def __init__(self, subject: Any, false_alarm: float, bits: Bits, progress: Progress | None) -> None:
@@ -75,7 +75,7 @@ class Look:
         self.runs, self.until = _FEWEST, math.inf
         self.started = time.monotonic()
 
-    def told(self, share: float, words: str) -> None:
+    def report(self, share: float, words: str) -> None:
         if self._progress is not None:
             self._progress(share, words)
 
@@ -102,7 +102,7 @@ class Look:
         size = 4 if not self.subject.in_bulk else _BLOCK // 10
         while (spent := time.process_time() - start) < 0.1 or done < 8:
             outputs = self.subject.outputs(pair.rows, size, SeededBits(done))
-            numbers = Reading.fit(outputs, outputs).of(outputs).shape[1]
+            numbers = OutputReading.fit(outputs, outputs).of(outputs).shape[1]
             done += size
             size = min(2 * size, _BLOCK)
         return max(spent / done, _LOOKED_AT * (8 + numbers))
@@ -111,7 +111,7 @@ class Look:
         """Pairs worth a closer look."""
         subject = self.subject
         assert isinstance(subject, OfPlan)
-        self.told(0.02, "looking for neighbours")
+        self.report(0.02, "looking for neighbours")
         until = None if self.until == math.inf else self.until
         return hunt(subject.plan, subject, subject.table, self.bits, runs=3 * self.runs // 2, until=until)
 
@@ -123,16 +123,16 @@ class Look:
             return list(pairs)
         count, scored = min(max(self.runs // 32, 40), 3_000), []
         for number, pair in enumerate(pairs):
-            self.told(0.2 + 0.15 * number / len(pairs), "ranking neighbours")
+            self.report(0.2 + 0.15 * number / len(pairs), "ranking neighbours")
             outputs = [self.subject.outputs(data, count, self.bits) for data in pair]
-            reading = Reading.fit(*outputs)
+            reading = OutputReading.fit(*outputs)
             first, second = map(reading.of, outputs)
             learnt = [*views.simple(reading.names), *self._by_law(pair, reading)]
             best = candidates(learnt, first, second, self.subject.claims, self._alpha, runs=self.runs, most=1)[0]
             scored.append((best.score, -number, pair))
         return [pair for *_, pair in sorted(scored, key=lambda row: (-row[0], -row[1]))[:_CLOSER]]
 
-    def _by_law(self, pair: Pair, reading: Reading) -> list[views.View]:
+    def _by_law(self, pair: Pair, reading: OutputReading) -> list[views.View]:
         subject = self.subject
         if not isinstance(subject, OfPlan) or not isinstance(pair.rows, Rows):
             return []
@@ -145,7 +145,7 @@ class Look:
         outputs = [self.subject.outputs(data, 2 * half, self.bits) for data in pair]
         if all(isinstance(output, Failed) for sample in outputs for output in sample):
             raise SfumatoError(f"every run failed on made-up rows ({outputs[0][0]['failed']}): nothing can be audited")
-        reading = Reading.fit(*(sample[:half] for sample in outputs))
+        reading = OutputReading.fit(*(sample[:half] for sample in outputs))
         learning = [reading.of(sample[:half]) for sample in outputs]
         first, second = (reading.of(sample[half:]) for sample in outputs)
         trees = classifier.trained(*learning)
@@ -154,15 +154,18 @@ class Look:
             "histogram": [*views.simple(reading.names), *views.fitted(*learning)],
             "classifier": [] if trees is None else [trees],
         }
-        known = {way: [tally(view, first, second) for view in some] for way, some in learnt.items()}
+        tallies_of = {way: [tally(view, first, second) for view in some] for way, some in learnt.items()}
         claims, alpha, runs = self.subject.claims, self._alpha, self.runs
-        every = [each for tallies in known.values() for each in tallies]
-        found = {
-            way: list(worst(tallies, claims, alpha, runs=runs, most=_PER_WAY[way])) for way, tallies in known.items()
+        every = [each for tallies in tallies_of.values() for each in tallies]
+        candidates = {
+            way: list(worst(tallies, claims, alpha, runs=runs, most=_PER_WAY[way]))
+            for way, tallies in tallies_of.items()
         }
-        found["hockey stick"] = testers.hockey_sticks(every, claims, alpha, runs=runs, most=_PER_WAY["hockey stick"])
-        found["renyi"] = testers.divergences(every, self._divergences, alpha, runs=runs, most=_PER_WAY["renyi"])
-        return [_Choice(way, pair, reading, each) for way, some in found.items() for each in some]
+        candidates["hockey stick"] = testers.hockey_sticks(
+            every, claims, alpha, runs=runs, most=_PER_WAY["hockey stick"]
+        )
+        candidates["renyi"] = testers.divergences(every, self._divergences, alpha, runs=runs, most=_PER_WAY["renyi"])
+        return [_Choice(way, pair, reading, each) for way, some in candidates.items() for each in some]
 
     @property
     def _alpha(self) -> float:
@@ -178,16 +181,17 @@ class Look:
         every: list[_Choice] = []
         closer = self.ranked(list({id(pair): pair for pair in pairs}.values()))  # one reading for each pair
         for number, pair in enumerate(closer):
-            self.told(0.35 + 0.2 * number / len(closer), "choosing events")
+            self.report(0.35 + 0.2 * number / len(closer), "choosing events")
             every += self.choices(pair)
         told_apart = [choice for choice in every if choice.way in ("exact law", "histogram", "classifier")]
         order: dict[int, int] = {}
-        for choice in sorted(told_apart, key=lambda each: -each.candidate.score):
+        for choice in sorted(told_apart, key=lambda choice: -choice.candidate.score):
             order.setdefault(id(choice.pair), len(order))
-        kept = [choice for choice in every if order.get(id(choice.pair), _JUDGED) < _JUDGED]
+        promising = [choice for choice in every if order.get(id(choice.pair), _JUDGED) < _JUDGED]
         best: list[_Choice] = []
         for way, most in _PER_WAY.items():
-            best += sorted((each for each in kept if each.way == way), key=lambda each: -each.candidate.score)[:most]
+            mine = (choice for choice in promising if choice.way == way)
+            best += sorted(mine, key=lambda choice: -choice.candidate.score)[:most]
         return best
 
     # -------------------------------------------------------------------------------------------- judging
@@ -203,33 +207,33 @@ class Look:
             for side, data in enumerate(pair):
                 for start in range(0, self.runs, _BLOCK):
                     size = min(_BLOCK, self.runs - start)
-                    self.told(0.55 + 0.45 * done / (2 * len(by_pair) * self.runs), "counting events")
+                    self.report(0.55 + 0.45 * done / (2 * len(by_pair) * self.runs), "counting events")
                     sample = mine[0][1].reading.of(self.subject.outputs(data, size, self.bits))
                     for number, choice in mine:
                         counts[number][side] += counted(choice.candidate, sample)[0]
                     done += size
-        found = []
+        judgements = []
         for number, choice in enumerate(chosen):
             one, other = ((hits, self.runs) for hits in counts[number])
-            found.append(_Judgement(choice, (one, other), *judged(choice.candidate, one, other, alpha)))
-        return found
+            judgements.append(_Judgement(choice, (one, other), *judged(choice.candidate, one, other, alpha)))
+        return judgements
 
     def result(self, pairs: Sequence[Pair], tried: int) -> Result:
         """All of it, from pairs to verdict."""
         claims = self.subject.claims
-        found = self.judgements(self.chosen(pairs))
-        if not found:
+        judgements = self.judgements(self.chosen(pairs))
+        if not judgements:
             raise SfumatoError("no output differs at all between runs or between neighbours: nothing can be audited")
-        bounds = [(each.low, each.high) for each in found]
+        bounds = [(each.low, each.high) for each in judgements]
         curve = tuple(
             Point(delta, claims.get(delta, math.inf), max(float(shown(*both, delta)) for both in bounds))
             for delta in sorted({0.0, *claims})
         )
-        ways = [*self._ways(found), testers.sticks_found(bounds, claims)]
+        ways = [*self._ways(judgements), testers.sticks_found(bounds, claims)]
         ways += [testers.divergence_found(bounds, self._divergences), self._exactly(pairs)]
-        head = max(found, key=lambda each: each.worst(claims).lead)
+        head = max(judgements, key=lambda judgement: judgement.worst(claims).lead)
         finding = head.worst(claims)
-        self.told(1.0, "done")
+        self.report(1.0, "done")
         plan = self.subject.plan if isinstance(self.subject, OfPlan) else None
         return Result(
             kind=self.subject.kind,
@@ -257,10 +261,10 @@ class Look:
             ),
         )
 
-    def _ways(self, found: Sequence[_Judgement]) -> Iterator[Found]:
+    def _ways(self, judgements: Sequence[_Judgement]) -> Iterator[Found]:
         claims = self.subject.claims
         for way in ("exact law", "histogram", "classifier"):
-            mine = [each.worst(claims) for each in found if each.choice.way == way]
+            mine = [each.worst(claims) for each in judgements if each.choice.way == way]
             if mine:
                 best = max(mine, key=lambda finding: finding.lead)
                 yield Found(way, best.epsilon, best.claim, best.delta, best.event, best.broken)
@@ -288,10 +292,10 @@ class Look:
 
     def _of_query(self, subject: OfPlan, pairs: Sequence[Pair]) -> Found | None:
         """The same for a query: how far one unit moves its numbers, beside their noise and the price of all of them."""
-        known = [(used, pair.change) for pair in pairs if (used := subject.used(pair)) is not None]
-        if not known:
+        used_shares = [(used, pair.change) for pair in pairs if (used := subject.used(pair)) is not None]
+        if not used_shares:
             return None
-        share, change = max(known)
+        share, change = max(used_shares)
         words = f"a unit uses {100 * share:.6g} % of what is paid for ({change})"
         plan = subject.plan
         proven = sql_losses.epsilon(plan, share)

@@ -71,9 +71,9 @@ def curve_loss(law: Law, shifts: Sequence[int], epsilons: Sequence[float]) -> li
     for shift in moved:
         t = _places(law, shift, 12)
         here, there = law.sf(t - shift), law.sf(t)
-        found = [float(np.max(here - math.exp(min(e, _LARGEST_EPSILON)) * there)) for e in epsilons]
+        deltas = [float(np.max(here - math.exp(min(e, _LARGEST_EPSILON)) * there)) for e in epsilons]
         worst = np.maximum(
-            worst, [delta if e < _LARGEST_EPSILON else 0.0 for e, delta in zip(epsilons, found, strict=True)]
+            worst, [delta if e < _LARGEST_EPSILON else 0.0 for e, delta in zip(epsilons, deltas, strict=True)]
         )
     return [float(delta) for delta in worst]
 
@@ -97,7 +97,7 @@ def leaves(plan: Plan[Any, Any]) -> Iterator[Additive | Selection]:
 
 
 @dataclass(frozen=True)
-class Loss:
+class ExactLoss:
     """What was computed beside what is allowed."""
 
     found: float
@@ -126,22 +126,22 @@ def _shift(leaf: Additive | Selection, pair: Pair) -> tuple[int, ...]:
     return tuple(b - a for a, b in zip(*(_values(leaf, rows) for rows in pair), strict=True))
 
 
-def movements(leaf: Additive | Selection, pair: Pair) -> Iterator[Loss]:
+def movements(leaf: Additive | Selection, pair: Pair) -> Iterator[ExactLoss]:
     """How far the pair moves the query, beside what the query declares, in every norm."""
     shift, query = _shift(leaf, pair), leaf.query
     declared = query.in_steps(leaf.exponent if isinstance(leaf, Additive) else leaf._exponent)
     # As exact shares: whole numbers of steps may be too long for float64.
-    yield Loss(float(sum(map(abs, shift)) / declared.l1), 1.0, "the L1 movement, in declared ones,")
-    yield Loss(
+    yield ExactLoss(float(sum(map(abs, shift)) / declared.l1), 1.0, "the L1 movement, in declared ones,")
+    yield ExactLoss(
         float(sum(x * x for x in shift) / declared.l2_squared), 1.0, "the squared L2 movement, in declared ones,"
     )
-    yield Loss(float(max(map(abs, shift)) / declared.linf), 1.0, "the L-infinity movement, in declared ones,")
+    yield ExactLoss(float(max(map(abs, shift)) / declared.linf), 1.0, "the L-infinity movement, in declared ones,")
     if query.monotone and query.unit.group == 1:
         both_ways = min(max(shift), -min(shift))
-        yield Loss(float(max(both_ways, 0)), 0.0, "the movement both ways of a query that says it is monotone")
+        yield ExactLoss(float(max(both_ways, 0)), 0.0, "the movement both ways of a query that says it is monotone")
 
 
-def of_pairs(leaf: Additive | Selection, pairs: Sequence[Pair], claims: Claims) -> Iterator[tuple[Loss, str]]:
+def of_pairs(leaf: Additive | Selection, pairs: Sequence[Pair], claims: Claims) -> Iterator[tuple[ExactLoss, str]]:
     """The exact loss of every pair beside every claim, with the change that caused it."""
     if isinstance(leaf, Additive):
         shifts = {_shift(leaf, pair): pair.change for pair in pairs}
@@ -153,26 +153,28 @@ def of_pairs(leaf: Additive | Selection, pairs: Sequence[Pair], claims: Claims) 
             yield from ((loss, change) for loss in _selection_losses(leaf, here, there, claims))
 
 
-def _additive_losses(leaf: Additive, shift: tuple[int, ...], claims: Claims) -> Iterator[Loss]:
+def _additive_losses(leaf: Additive, shift: tuple[int, ...], claims: Claims) -> Iterator[ExactLoss]:
     if 0.0 in claims:
-        yield Loss(pure_loss(leaf.law, shift), claims[0.0], "the exact epsilon")
+        yield ExactLoss(pure_loss(leaf.law, shift), claims[0.0], "the exact epsilon")
     some = {delta: epsilon for delta, epsilon in claims.items() if delta}
-    found = curve_loss(leaf.law, shift, list(some.values()))
-    for (delta, epsilon), loss in zip(some.items(), found, strict=True):
-        yield Loss(loss, delta, f"the exact delta at epsilon = {epsilon:.4g}")
+    deltas = curve_loss(leaf.law, shift, list(some.values()))
+    for (delta, epsilon), loss in zip(some.items(), deltas, strict=True):
+        yield ExactLoss(loss, delta, f"the exact delta at epsilon = {epsilon:.4g}")
 
 
-def _selection_losses(leaf: Selection, here: tuple[int, ...], there: tuple[int, ...], claims: Claims) -> Iterator[Loss]:
+def _selection_losses(
+    leaf: Selection, here: tuple[int, ...], there: tuple[int, ...], claims: Claims
+) -> Iterator[ExactLoss]:
     one, other = (_chances(leaf, scores) for scores in (here, there))
     ratios = np.log(one) - np.log(other)
     if 0.0 in claims:
-        yield Loss(float(np.abs(ratios).max()), claims[0.0], "the exact epsilon")
+        yield ExactLoss(float(np.abs(ratios).max()), claims[0.0], "the exact epsilon")
     if isinstance(leaf.event, events.Exponential):
-        yield Loss(float(np.ptp(ratios)), float(leaf.event.epsilon), "the range of the log ratios")
+        yield ExactLoss(float(np.ptp(ratios)), float(leaf.event.epsilon), "the range of the log ratios")
     for delta, epsilon in claims.items():
         if delta:
             loss = max(hockey_stick(one, other, epsilon), hockey_stick(other, one, epsilon))
-            yield Loss(loss, delta, f"the exact delta at epsilon = {epsilon:.4g}")
+            yield ExactLoss(loss, delta, f"the exact delta at epsilon = {epsilon:.4g}")
 
 
 def _chances(leaf: Selection, scores: tuple[int, ...]) -> Floats:
@@ -180,21 +182,23 @@ def _chances(leaf: Selection, scores: tuple[int, ...]) -> Floats:
     return np.maximum(shares, 1e-300)  # what vanishes in float64 cannot be compared
 
 
-def misfits(plan: Plan[Any, Any], rows: Rows, raws: Sequence[Any], alpha: float) -> Iterator[Loss]:
+def misfits(plan: Plan[Any, Any], rows: Rows, raws: Sequence[Any], alpha: float) -> Iterator[ExactLoss]:
     """How far runs are from the law in the plan; an honest plan has a broken one with chance at most alpha."""
     if isinstance(plan, Additive):
         steps = np.array(_values(plan, rows), dtype=np.float64)
         noise = np.rint(np.ldexp(np.array(raws), -plan.exponent)) - steps
         for name, column in zip(plan.query.names, noise.T, strict=True):
             gap, allowed = misfit(column, plan.law, alpha / len(plan.query.names))
-            yield Loss(gap, allowed, f"the gap between the noise on {name!r} and plan.law")
+            yield ExactLoss(gap, allowed, f"the gap between the noise on {name!r} and plan.law")
     elif isinstance(plan, Selection) and len(plan.query.names) <= _CANDIDATES:
         chances, share = _chances(plan, _values(plan, rows)), alpha / (2 * len(plan.query.names))
         wins = np.bincount(raws, minlength=chances.size)
         low, high = at_least(wins, len(raws), share), at_most(wins, len(raws), share)
         for i, name in enumerate(plan.query.names):
-            yield Loss(float(low[i]), float(chances[i]), f"the share of wins of {name!r}, given plan.rate,")
-            yield Loss(float(1 - high[i]), float(1 - chances[i]), f"the share of losses of {name!r}, given plan.rate,")
+            yield ExactLoss(float(low[i]), float(chances[i]), f"the share of wins of {name!r}, given plan.rate,")
+            yield ExactLoss(
+                float(1 - high[i]), float(1 - chances[i]), f"the share of losses of {name!r}, given plan.rate,"
+            )
 
 
 def misfit(noise: NDArray[Any], law: Law, alpha: float) -> tuple[float, float]:

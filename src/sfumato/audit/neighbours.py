@@ -131,16 +131,20 @@ def _changes(
     """(name, the changing units before, and after)."""
     if unit.change == "add-remove":
         for person in people:
-            yield f"{told(person)} added", (), (person,) * group
+            yield f"{describe(person)} added", (), (person,) * group
         for one, other in combinations(people[:4], 2) if group > 1 else ():
-            yield f"{told(one)} removed, {told(other)} added", (one,) * (group // 2), (other,) * (group - group // 2)
+            yield (
+                f"{describe(one)} removed, {describe(other)} added",
+                (one,) * (group // 2),
+                (other,) * (group - group // 2),
+            )
     elif unit.change == "replace":
         for one, other in combinations(people, 2):
             (after,) = became((one,), (other,), unit)
-            yield f"{told(one)} replaced by {told(after)}", (one,) * group, (after,) * group
+            yield f"{describe(one)} replaced by {describe(after)}", (one,) * group, (after,) * group
     else:
         for person in people:
-            yield f"{told(person)} zeroed out", (person,) * group, (blank(person, unit),) * group
+            yield f"{describe(person)} zeroed out", (person,) * group, (blank(person, unit),) * group
 
 
 def blank(person: Person, unit: Unit) -> Person:
@@ -169,7 +173,7 @@ def listed_names(table: Table, unit: Unit) -> Sequence[Any]:
     return table.column(unit.naming[0]).categories if len(unit.naming) == 1 else ()
 
 
-def told(person: Person) -> str:
+def describe(person: Person) -> str:
     """A unit in words."""
     if not person:
         return "[no row]"
@@ -192,7 +196,7 @@ def raw_columns(table: Table, unit: Unit, people: Iterable[tuple[int, Person]]) 
     return raw
 
 
-def made(table: Table, unit: Unit, people: Sequence[Person], *, first: int = 0) -> Rows:
+def read_people(table: Table, unit: Unit, people: Sequence[Person], *, first: int = 0) -> Rows:
     """The same, read as a plan is given it; named from number `first` on."""
     return Rows.read(table, raw_columns(table, unit, enumerate(people, first)), unit)
 

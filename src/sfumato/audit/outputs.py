@@ -33,7 +33,7 @@ _LARGEST = 1e100
 
 
 @dataclass(frozen=True)
-class Reading:
+class OutputReading:
     """How an output becomes a row of numbers.
 
     places   the parts that are read: a column each
@@ -48,15 +48,15 @@ class Reading:
     grains: tuple[int, ...] = ()
 
     @classmethod
-    def fit(cls, one: Any, other: Any) -> Reading:
+    def fit(cls, one: Any, other: Any) -> OutputReading:
         """The reading for two samples: of many parts, those that tell the samples apart most."""
         places = _places(one, other)
         if len(places) > _FEATURES:
             first, second = (cls(places).of(sample) for sample in (one, other))
             spread = np.concatenate([first, second]).std(axis=0)
             apart = np.abs(first.mean(axis=0) - second.mean(axis=0)) / np.where(spread > 0, spread, 1.0)
-            kept = np.sort(np.argsort(-apart, kind="stable")[:_FEATURES])
-            places = tuple(places[i] for i in kept)
+            telling = np.sort(np.argsort(-apart, kind="stable")[:_FEATURES])
+            places = tuple(places[i] for i in telling)
         codes = tuple(dict.fromkeys(_spelled_in((one, other), places)))
         raw = np.concatenate([cls(places, codes=codes)._cells(sample) for sample in (one, other)])
         lacking = tuple(np.flatnonzero(np.isnan(raw).any(axis=0)).tolist())
@@ -74,19 +74,19 @@ class Reading:
     @property
     def names(self) -> list[str]:
         """What each column is called."""
-        told = ["output" + "".join(f"[{part!r}]" for part in place) for place in self.places]
+        names = ["output" + "".join(f"[{part!r}]" for part in place) for place in self.places]
         return [
-            *told,
-            *(f"({told[i]} is missing)" for i in self.lacking),
-            *(f"(lowest bit of {told[i]})" for i in self.grains),
+            *names,
+            *(f"({names[i]} is missing)" for i in self.lacking),
+            *(f"(lowest bit of {names[i]})" for i in self.grains),
         ]
 
     def _cells(self, outputs: Any) -> Floats:
         """Numbers, nan where a part is missing."""
         if isinstance(outputs, Alike):
             column = {place: i for i, place in enumerate(outputs.places)}
-            known = np.array([column.get(place, -1) for place in self.places])
-            return np.where(known < 0, math.nan, outputs.cells[:, known])
+            wanted = np.array([column.get(place, -1) for place in self.places])
+            return np.where(wanted < 0, math.nan, outputs.cells[:, wanted])
         matrix = _matrix(outputs)
         if matrix is not None:
             columns = [place[0] for place in self.places if len(place) == 1 and isinstance(place[0], int)]
@@ -95,13 +95,13 @@ class Reading:
         if matrix is not None and matrix.shape[1] == 1 and self.places == ((),):
             return matrix
         numbers = {text: float(code) for code, text in enumerate(self.codes)}
-        found = np.full((len(outputs), len(self.places)), math.nan)
+        cells = np.full((len(outputs), len(self.places)), math.nan)
         for i, output in enumerate(outputs):
             atoms = dict(atoms_of(output))
             for j, place in enumerate(self.places):
                 if place in atoms:
-                    found[i, j] = _number(atoms[place], numbers)
-        return found
+                    cells[i, j] = _number(atoms[place], numbers)
+        return cells
 
     def encode(self) -> dict[str, Any]:
         """As JSON."""
@@ -113,7 +113,7 @@ class Reading:
         }
 
     @classmethod
-    def decode(cls, data: Mapping[str, Any]) -> Reading:
+    def decode(cls, data: Mapping[str, Any]) -> OutputReading:
         """What `encode` wrote."""
         places = tuple(tuple(_part(part) for part in place) for place in data["places"])
         marked = [tuple(int(i) for i in data[name]) for name in ("lacking", "grains")]
@@ -168,8 +168,8 @@ def _opened(output: Any) -> Any:
     if hasattr(output, "index") and hasattr(output, "items") and getattr(output.index, "is_unique", False):
         return dict(output.items())  # a series: where a label stands may itself tell
     for name in ("tolist", "to_list"):
-        if callable(made := getattr(output, name, None)):
-            return made()
+        if callable(convert := getattr(output, name, None)):
+            return convert()
     if callable(state := getattr(output, "state_dict", None)):  # a model
         return dict(state())
     if is_dataclass(output):
@@ -225,8 +225,8 @@ def _places(one: Any, other: Any) -> tuple[Place, ...]:
         scalar = all(not isinstance(sample[0], np.ndarray) for sample in (one, other) if len(sample))
         assert shapes[0] is not None
         return ((),) if scalar else tuple(_all_places(shapes[0])[:_SEEN])
-    found = dict.fromkeys(place for sample in (one, other) for output in sample for place, _ in atoms_of(output))
-    return tuple(islice(found, _SEEN)) or ((),)
+    places = dict.fromkeys(place for sample in (one, other) for output in sample for place, _ in atoms_of(output))
+    return tuple(islice(places, _SEEN)) or ((),)
 
 
 def _spelled_in(samples: Sequence[Any], places: tuple[Place, ...]) -> Iterator[str]:

@@ -17,7 +17,7 @@ from ..mechanisms.selection import Selection, win_chances
 from ..plan import Plan
 from .counting import Floats
 from .neighbours import Pair
-from .outputs import Reading
+from .outputs import OutputReading
 from .views import Curves, View
 
 _NAME = "likelihood ratio of the law"
@@ -26,7 +26,7 @@ _MESH, _REACH = 257, 12  # points on each curve, out to so many spreads
 _LEAST = 1e-290
 
 
-def of_law(plan: Plan[Any, Any], pair: Pair, reading: Reading) -> Iterator[View]:
+def of_law(plan: Plan[Any, Any], pair: Pair, reading: OutputReading) -> Iterator[View]:
     """The ratio of the plan's own law on this pair; none where the law is not known or the pair is not told apart."""
     if isinstance(plan, Additive):
         yield from _added(plan, pair, reading)
@@ -39,7 +39,7 @@ def of_law(plan: Plan[Any, Any], pair: Pair, reading: Reading) -> Iterator[View]
             yield Curves(_NAME, (0,), (np.arange(heights.size, dtype=np.float64),), (heights,), lines=True)
 
 
-def _added(plan: Additive, pair: Pair, reading: Reading) -> Iterator[View]:
+def _added(plan: Additive, pair: Pair, reading: OutputReading) -> Iterator[View]:
     """Coordinates are independent: their log ratios add up."""
     one, other = ([int(x) for x in plan.query.steps(data, plan.exponent)] for data in pair)
     columns, at, heights = [], [], []

@@ -86,9 +86,9 @@ class Result:
     def _facts(self) -> Iterator[tuple[str, str]]:
         yield "pair", self.pair
         yield "event", self.event
-        for each in self.found:
-            told = each.words if each.way in ("hockey stick", "renyi", "exact loss") else _short(each)
-            yield "way", f"{each.way}: {told}{', BROKEN' if each.broken else ''}"
+        for finding in self.found:
+            outcome = finding.words if finding.way in ("hockey stick", "renyi", "exact loss") else _short(finding)
+            yield "way", f"{finding.way}: {outcome}{', BROKEN' if finding.broken else ''}"
         yield "runs", f"{self.runs} on each side, {self.pairs} pairs tried, {self.seconds:.1f} s"
         yield "error", f"an honest plan is called broken with chance at most {self.false_alarm:.3g}"
 
@@ -109,8 +109,8 @@ def _at(delta: float) -> str:
     return f" at delta = {delta:.3g}" if delta else ""
 
 
-def _short(found: Found) -> str:
-    return f"epsilon >= {found.epsilon:.4g} of {found.claim:.4g}{_at(found.delta)}"
+def _short(finding: Found) -> str:
+    return f"epsilon >= {finding.epsilon:.4g} of {finding.claim:.4g}{_at(finding.delta)}"
 
 
 def _number(value: float) -> str:

@@ -151,9 +151,9 @@ class Scripted(Noise):
         n = precision = 0
         while precision < _DEEPEST:
             n, precision = 2 * n + self._uniform(2), precision + 1
-            found = decide(n, precision)
-            if found is not None:
-                return found
+            decision = decide(n, precision)
+            if decision is not None:
+                return decision
         raise ElsewhereError
 
     def sup_norm(self, scale: float, count: int) -> Integers:
@@ -224,8 +224,8 @@ class Scripted(Noise):
         """one >= other, for two draws: the earlier of them is shared."""
         pair = (one, other)
         if any(x.variable.low is not None and x.variable.low == x.variable.high for x in pair):
-            known = 0 if one.variable.low == one.variable.high and one.variable.low is not None else 1
-            return self.at_least(one, int(other)) if known else self.at_least(-other, -int(one))
+            place = 0 if one.variable.low == one.variable.high and one.variable.low is not None else 1
+            return self.at_least(one, int(other)) if place else self.at_least(-other, -int(one))
         if self._shared is None:
             first = min(pair, key=lambda x: next(i for i, v in enumerate(self._variables) if v is x.variable))
             self._share(first.variable)

@@ -54,7 +54,7 @@ def without_noise(plan: Plan[Any, Any], table: Any, *, schema: Table | None = No
     Nothing is charged and nothing is private. A query that joins several private tables gets made-up rows in the
     others, as in audits. Coins (samples, randomised response) fall as a fixed seed has it.
     """
-    from .given import one_table
+    from .arguments import one_table
 
     checks.instance(plan, Plan, "plan", "a plan")
     data = one_table(plan, table, schema)

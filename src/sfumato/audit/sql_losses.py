@@ -36,17 +36,17 @@ class Overheard:
         return self._inner._engine
 
     def run(self, tree: Any) -> Any:
-        found = self._inner.run(tree)
-        self.results.append(found)
-        return found
+        table = self._inner.run(tree)
+        self.results.append(table)
+        return table
 
 
 def without_noise(plan: Any, connection: Any) -> dict[str, Any]:
     """What a release would be without its noise, with the leaves that quantiles are read from."""
     overheard = Overheard(connection)
-    found = dict(plan._run(overheard, Run(Silent(SeededBits(0)))))
+    released = dict(plan._run(overheard, Run(Silent(SeededBits(0)))))
     leaves = [each for each in overheard.results if "leaf" in each.column_names]
-    return {**found, "leaves": [_by_place(each) for each in leaves]}
+    return {**released, "leaves": [_by_place(each) for each in leaves]}
 
 
 def _by_place(table: Any) -> dict[tuple[Any, ...], int]:
@@ -65,10 +65,10 @@ def beside_noise(plan: Any, one: Mapping[str, Any], other: Mapping[str, Any], de
     named = [("numbers", each) for each in (*design.sums, *([design.votes.coordinate] if design.votes else []))]
     named += [("distinct", design.distinct(name)) for name in design.questions.distinct]
     parts = []
-    for part, each in named:
-        law = design.law(each)
-        width = math.ldexp(law.spread, each.exponent - each.bits)
-        sizes = [abs(gap) / width for gap in apart(one, other, part, each.measure.name)]
+    for part, coordinate in named:
+        law = design.law(coordinate)
+        width = math.ldexp(law.spread, coordinate.exponent - coordinate.bits)
+        sizes = [abs(gap) / width for gap in apart(one, other, part, coordinate.measure.name)]
         parts += [size**2 for size in sizes] if isinstance(noise, events.Gaussian) else sizes
     for name, here, there in zip(
         (*design.questions.ranked, *design.questions.binned), one["leaves"], other["leaves"], strict=True

@@ -108,8 +108,8 @@ def _widest(name: str, column: Column, plan: Plan[Any, Any]) -> Column:
     """A category with every value that some query of the plan asks for: each of them names only its own."""
     if column.type != "category":
         return column
-    asked = [query.columns[name] for query in queries(plan) if name in query.columns]
-    values = dict.fromkeys(value for each in (column, *asked) for value in each.categories)
+    narrower = [query.columns[name] for query in queries(plan) if name in query.columns]
+    values = dict.fromkeys(value for each in (column, *narrower) for value in each.categories)
     return replace(column, categories=tuple(values))
 
 

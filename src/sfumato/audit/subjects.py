@@ -17,8 +17,8 @@ from ..errors import ArgumentError
 from ..noise import Bits, Noise, SeededBits
 from ..plan import Plan, Run
 from ..schema import Table
+from .arguments import check_maker
 from .claims import claims_of
-from .given import check_maker
 from .neighbours import Pair
 from .outputs import unreadable
 from .stages import stage_of, table_for
@@ -65,10 +65,10 @@ class OfPlan:
 
     @cached_property
     def claims(self) -> Mapping[float, float]:
-        found = claims_of(self.plan)
-        if not found:
+        sold = claims_of(self.plan)
+        if not sold:
             raise ArgumentError("plan is not allowed: no accountant prices its event, so there is no claim to audit.")
-        return dict(sorted(found.items()))
+        return dict(sorted(sold.items()))
 
     @cached_property
     def table(self) -> Table:
@@ -146,16 +146,16 @@ class OfCode:
     def _way(self) -> Literal["without", "by place", "by name", "unfit"]:
         """How it is handed noise to draw from. Without, its randomness is its own affair."""
         try:
-            known = list(inspect.signature(self.run).parameters.values())
+            parameters = list(inspect.signature(self.run).parameters.values())
         except (TypeError, ValueError):  # Python does not know its arguments
             return "without"
-        places = [each for each in known if each.kind in (each.POSITIONAL_ONLY, each.POSITIONAL_OR_KEYWORD)]
-        others = [each for each in known[1:] if each.name != "noise" or each.kind is each.POSITIONAL_ONLY]
+        places = [each for each in parameters if each.kind in (each.POSITIONAL_ONLY, each.POSITIONAL_OR_KEYWORD)]
+        others = [each for each in parameters[1:] if each.name != "noise" or each.kind is each.POSITIONAL_ONLY]
         needed = [each for each in others if each.default is each.empty and each.kind is not each.VAR_KEYWORD]
         needed = [each for each in needed if each.kind is not each.VAR_POSITIONAL]
-        if not places and not any(each.kind is each.VAR_POSITIONAL for each in known):
+        if not places and not any(each.kind is each.VAR_POSITIONAL for each in parameters):
             return "unfit"
-        if len(others) < len(known[1:]):
+        if len(others) < len(parameters[1:]):
             return "unfit" if needed else "by name"
         if len(needed) > 1 or any(each.kind is each.KEYWORD_ONLY for each in needed):
             return "unfit"
@@ -169,8 +169,8 @@ class OfCode:
         for data in (one, other):
             try:
                 output = self._run(data, self.noise(SeededBits(0)))
-            except (Exception, SystemExit) as found:
-                problem = found
+            except (Exception, SystemExit) as raised:
+                problem = raised
                 continue
             ran = True
             if inspect.iscoroutine(output):

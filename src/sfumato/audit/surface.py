@@ -14,9 +14,9 @@ from ..plan import Plan, Receipt, Run
 from ..schema import Table
 
 if TYPE_CHECKING:
-    from ..learn.blurring import Sum
+    from ..learn.blurring import StepSum
     from ..learn.engine import Engine
-    from ..learn.owners import Watch as OwnerWatch
+    from ..learn.owners import OwnerWatch
     from ..learn.stepping import Batch, Stepper
     from ..ledger.charges import Charges
     from ..ledger.desk import Desk
@@ -27,7 +27,7 @@ if TYPE_CHECKING:
     from ..ledger.stores.memory import MemoryStore
     from ..ledger.stores.sqlite import SQLiteStore
     from ..mechanisms.mwem import MWEM
-    from ..mechanisms.thresholds import Gate, Watch
+    from ..mechanisms.thresholds import Gate, GateConversation
 
 # plans
 
@@ -50,8 +50,8 @@ def questions(plan: Any, table: Table) -> list[Any]:
 
 def keys_held(plan: Any, rows: Any, noise: Noise) -> tuple[Any, Any]:
     """(unit, code of key) of every key that counts, where a plan chooses among unknown keys."""
-    held: tuple[Any, Any] = plan._held(rows, Run(noise))
-    return held
+    keys: tuple[Any, Any] = plan._held(rows, Run(noise))
+    return keys
 
 
 def round_epsilon(plan: MWEM) -> Fraction:
@@ -79,7 +79,7 @@ class Conversation(NamedTuple):
     left: Any  # an array of one number: what is taken off it is gone
 
 
-def conversation(watch: Watch) -> Conversation:
+def conversation(watch: GateConversation) -> Conversation:
     """The inside of a conversation of a sparse vector."""
     return Conversation(watch._gate, watch._noise, watch._threshold, watch._left)
 
@@ -178,19 +178,19 @@ def snapshot(store: MemoryStore) -> MemoryStore:
 # training
 
 
-class Step(NamedTuple):
+class OpenStep(NamedTuple):
     """The sum of one step of training, while its micro-batches come in."""
 
     stepper: Stepper
     noise: Noise
-    sum: Sum
+    sum: StepSum
     steps: Any  # the sum itself, an array of whole steps: what is added to it is released
     norm: float
 
 
-def step_of(batch: Batch) -> Step:
+def step_of(batch: Batch) -> OpenStep:
     """The inside of a batch."""
-    return Step(batch._stepper, batch._stepper._noise, batch._sum, batch._sum._total, batch._norm)
+    return OpenStep(batch._stepper, batch._stepper._noise, batch._sum, batch._sum._total, batch._norm)
 
 
 def watch_by(engine: Engine, watch: OwnerWatch) -> None:

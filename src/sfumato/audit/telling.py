@@ -18,7 +18,7 @@ from numpy.typing import NDArray
 
 from . import views
 from .counting import Claims, Floats, at_least, at_most, shown
-from .outputs import Reading
+from .outputs import OutputReading
 from .views import View
 
 _FALSE_ALARM = 1e-6
@@ -60,7 +60,7 @@ def most_telling(one: Any, other: Any, *, claims: Claims, false_alarm: float = _
     half = min(len(one), len(other)) // 2
     if half < 1:
         raise ValueError("an audit needs at least two samples of each kind")
-    reading = Reading.fit(one[:half], other[:half])
+    reading = OutputReading.fit(one[:half], other[:half])
     first, second = (reading.of(sample[:half]) for sample in (one, other))
     alpha = false_alarm / (2 * _EVENTS)  # two bounds for each event
     third = (half + 2) // 3  # what is learnt is ranked on samples that it did not learn from
@@ -76,8 +76,8 @@ def most_telling(one: Any, other: Any, *, claims: Claims, false_alarm: float = _
 
 def worst_claim(low: float, high: float, claims: Claims, event: str) -> Finding:
     """Beside which claim P(E) >= low and P'(E) <= high look worst."""
-    found = (Finding(float(shown(low, high, delta)), claims[delta], delta, event) for delta in claims)
-    return max(found, key=lambda finding: finding.lead)
+    findings = (Finding(float(shown(low, high, delta)), claims[delta], delta, event) for delta in claims)
+    return max(findings, key=lambda finding: finding.lead)
 
 
 def lead(proven: Any, claim: float) -> Floats:
@@ -86,7 +86,7 @@ def lead(proven: Any, claim: float) -> Floats:
 
 
 @dataclass(frozen=True)
-class Event:
+class ViewEvent:
     """A threshold or a single value of one view."""
 
     sign: int  # 1: at or above the value, -1: at or below it, 0: the value itself
@@ -105,7 +105,7 @@ class Event:
         return {"sign": self.sign, "value": self.value}
 
     @classmethod
-    def decode(cls, data: Mapping[str, Any]) -> Event:
+    def decode(cls, data: Mapping[str, Any]) -> ViewEvent:
         """What `encode` wrote."""
         sign, value = data["sign"], float(data["value"])
         if sign not in (-1, 0, 1) or not np.isfinite(value):
@@ -118,7 +118,7 @@ class Candidate:
     """An event that was chosen, and the direction: is it likelier on the first table, or on its neighbour?"""
 
     view: View
-    event: Event
+    event: ViewEvent
     forward: bool
     score: float  # the lead it had where it was chosen
 
@@ -138,11 +138,11 @@ def judged(candidate: Candidate, one: tuple[int, int], other: tuple[int, int], a
 
 
 @dataclass(frozen=True)
-class Tally:
+class ViewTally:
     """Every event of one view, with how often it happened on both samples."""
 
     view: View
-    events: Sequence[Event]
+    events: Sequence[ViewEvent]
     hits: tuple[NDArray[np.int64], NDArray[np.int64]]
     trials: tuple[int, int]
 
@@ -175,7 +175,7 @@ def _proven(runs: int, alpha: float, trials: int) -> Floats:
     return at_least(_cautious(trials) * runs, runs, alpha)
 
 
-def tally(view: View, first: Floats, second: Floats) -> Tally:
+def tally(view: View, first: Floats, second: Floats) -> ViewTally:
     """Thresholds at quantiles of both samples together, dense in the tails, and the values that are frequent."""
     mine, theirs = np.sort(view.of(first)), np.sort(view.of(second))
     both = np.concatenate([mine, theirs])
@@ -183,8 +183,8 @@ def tally(view: View, first: Floats, second: Floats) -> Tally:
     values, counts = np.unique(both, return_counts=True)
     common = np.argsort(-counts, kind="stable")[:_ATOMS]
     atoms = values[common[50 * counts[common] >= both.size]]
-    events = [*(Event(1, float(c)) for c in cuts), *(Event(-1, float(c)) for c in cuts)]
-    events += [Event(0, float(value)) for value in atoms]
+    events = [*(ViewEvent(1, float(c)) for c in cuts), *(ViewEvent(-1, float(c)) for c in cuts)]
+    events += [ViewEvent(0, float(value)) for value in atoms]
 
     def hits(sample: Floats) -> NDArray[np.int64]:
         above = sample.size - np.searchsorted(sample, cuts, side="left")
@@ -192,7 +192,7 @@ def tally(view: View, first: Floats, second: Floats) -> Tally:
         exactly = np.searchsorted(sample, atoms, side="right") - np.searchsorted(sample, atoms, side="left")
         return np.concatenate([above, below, exactly]).astype(np.int64)
 
-    return Tally(view, events, (hits(mine), hits(theirs)), (mine.size, theirs.size))
+    return ViewTally(view, events, (hits(mine), hits(theirs)), (mine.size, theirs.size))
 
 
 def candidates(
@@ -203,13 +203,13 @@ def candidates(
     return list(worst(tallies, claims, alpha, runs=runs, most=most))
 
 
-def worst(tallies: Sequence[Tally], claims: Claims, alpha: float, *, runs: int, most: int) -> Iterator[Candidate]:
+def worst(tallies: Sequence[ViewTally], claims: Claims, alpha: float, *, runs: int, most: int) -> Iterator[Candidate]:
     """The events that will look worst beside the claims after so many fresh runs. Where none will show anything,
     those whose rates differ most."""
     scored: dict[tuple[int, int, bool], Candidate] = {}  # events that happened equally often are one event
-    for each in tallies:
+    for tally in tallies:
         for forward in (True, False):
-            bounds, rates = each.bounds(forward, runs, alpha), each.rates(forward)
+            bounds, rates = tally.bounds(forward, runs, alpha), tally.rates(forward)
             ahead = np.max(
                 [
                     lead(shown(*bounds, delta), claims[delta]) + 1e-3 * lead(shown(*rates, delta), claims[delta])
@@ -218,6 +218,6 @@ def worst(tallies: Sequence[Tally], claims: Claims, alpha: float, *, runs: int, 
                 axis=0,
             )
             for i in np.argsort(-ahead, kind="stable")[:most]:
-                seen = int(each.hits[0][i]), int(each.hits[1][i]), forward
-                scored.setdefault(seen, Candidate(each.view, each.events[i], forward, float(ahead[i])))
+                seen = int(tally.hits[0][i]), int(tally.hits[1][i]), forward
+                scored.setdefault(seen, Candidate(tally.view, tally.events[i], forward, float(ahead[i])))
     yield from sorted(scored.values(), key=lambda candidate: -candidate.score)[:most]

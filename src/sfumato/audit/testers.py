@@ -27,24 +27,26 @@ from ..errors import UnsupportedEventError
 from ..events import Event
 from .counting import Claims, Floats
 from .results import Found
-from .telling import Candidate, Tally
-from .telling import Event as Cut
+from .telling import Candidate, ViewTally
+from .telling import ViewEvent as Cut
 
 ORDERS = (1.25, 1.5, 2.0, 3.0, 5.0, 10.0, 30.0)
 _LARGEST_EPSILON = 50.0  # no number of runs shows more
 
 
-def hockey_sticks(tallies: Sequence[Tally], claims: Claims, alpha: float, *, runs: int, most: int) -> list[Candidate]:
+def hockey_sticks(
+    tallies: Sequence[ViewTally], claims: Claims, alpha: float, *, runs: int, most: int
+) -> list[Candidate]:
     """For the points of the claimed curve, the union of cells that looks worst there."""
     scored: list[Candidate] = []
-    for each in tallies:
+    for tally in tallies:
         for forward in (True, False):
-            low, high = each.bounds(forward, runs, alpha)
+            low, high = tally.bounds(forward, runs, alpha)
             for delta, epsilon in claims.items():
                 if epsilon < _LARGEST_EPSILON:
                     over = low - math.exp(epsilon) * high - delta
                     best = int(np.argmax(over))
-                    scored.append(Candidate(each.view, each.events[best], forward, float(over[best])))
+                    scored.append(Candidate(tally.view, tally.events[best], forward, float(over[best])))
     scored.sort(key=lambda candidate: -candidate.score)
     return list(_different(scored))[:most]
 
@@ -72,13 +74,13 @@ def sticks_found(judged: Sequence[tuple[float, float]], claims: Claims) -> Found
 
 def claimed_divergences(event: Event) -> dict[float, float]:
     """The accountant's Rényi curve; empty where it has none."""
-    found: dict[float, float] = {}
+    curve: dict[float, float] = {}
     for order in ORDERS:
         with contextlib.suppress(UnsupportedEventError):
             value = renyi.divergence(event, order)
             if math.isfinite(value):
-                found[order] = value
-    return found
+                curve[order] = value
+    return curve
 
 
 def coins(low: Any, high: Any, order: float) -> Floats:
@@ -92,17 +94,17 @@ def coins(low: Any, high: Any, order: float) -> Floats:
 
 
 def divergences(
-    tallies: Sequence[Tally], claimed: Mapping[float, float], alpha: float, *, runs: int, most: int
+    tallies: Sequence[ViewTally], claimed: Mapping[float, float], alpha: float, *, runs: int, most: int
 ) -> list[Candidate]:
     """The coins that look worst beside the claimed Rényi curve."""
     scored: list[Candidate] = []
-    for each in tallies:
+    for tally in tallies:
         for forward in (True, False):
-            low, high = each.bounds(forward, runs, alpha)
+            low, high = tally.bounds(forward, runs, alpha)
             for order, claim in claimed.items():
                 share = coins(low, high, order) / max(claim, 1e-12)
                 best = int(np.argmax(share))
-                scored.append(Candidate(each.view, each.events[best], forward, float(share[best])))
+                scored.append(Candidate(tally.view, tally.events[best], forward, float(share[best])))
     scored.sort(key=lambda candidate: -candidate.score)
     return list(_different(scored))[:most]
 

@@ -28,12 +28,12 @@ from ..mechanisms.optimal_keys import OptimalKeys
 from ..noise.samplers import Chance
 from ..plan import Plan, Run
 from . import enclosed, neighbours
+from .arguments import table_pair
 from .chances import BITS, SLACK, ends, exp_ends, shown
 from .enclosed import NOTHING, Ends, Judged
-from .enumerating import Listed, listed
-from .given import table_pair
+from .enumerating import ListedLaw, listed
 from .scripted import TooManyError
-from .small import all_pairs, few_pairs
+from .small_tables import all_pairs, few_pairs
 from .stages import table_for
 
 __all__ = ["Counterexample", "TooManyError", "Verified", "all_pairs", "verify"]
@@ -160,7 +160,7 @@ def verify(
     checks.instance(plan, Plan, "plan", "a plan")
     checks.whole(most, "most", least=2, most=10**7)
     checks.whole(rows, "rows", most=8)
-    work = _Work(plan, claims(plan), most)
+    work = _Verification(plan, claims(plan), most)
     if pairs is None:
         work.all_of(few_pairs(plan), patient=False)
     else:
@@ -170,7 +170,7 @@ def verify(
             f"{type(plan).__name__} cannot be verified exactly: {work.why or 'there are no pairs'}. Give it fewer "
             "candidates, rows or a coarser grid, or use audit.check(plan), which samples."
         )
-    return replace(work.found(), seconds=time.perf_counter() - started)
+    return replace(work.conclude(), seconds=time.perf_counter() - started)
 
 
 def _asked(plan: Plan[Any, Any], pairs: Any, rows: int) -> Iterator[neighbours.Pair]:
@@ -190,25 +190,25 @@ def _asked(plan: Plan[Any, Any], pairs: Any, rows: int) -> Iterator[neighbours.P
 
 def claims(plan: Plan[Any, Any]) -> tuple[Claim, ...]:
     """Every point that the accountants sell the plan at, as exact numbers."""
-    found = []
+    sold = []
     with contextlib.suppress(UnsupportedEventError):
-        found.append(Claim(Fraction(0), pure.epsilon(plan.event)))
+        sold.append(Claim(Fraction(0), pure.epsilon(plan.event)))
     for delta in sorted({*_DELTAS, Fraction(plan.delta)} - {Fraction(0)}):
         with contextlib.suppress(UnsupportedEventError):
-            found.append(Claim(delta, approximate.epsilon(plan.event, delta)))
+            sold.append(Claim(delta, approximate.epsilon(plan.event, delta)))
     # A point with the same epsilon at a smaller delta says more.
     least: dict[Fraction, Claim] = {}
-    for each in found:
-        least.setdefault(each.epsilon, each)
+    for claim in sold:
+        least.setdefault(claim.epsilon, claim)
     return tuple(least.values())
 
 
-class _Work:
+class _Verification:
     """The verdict as it grows, pair by pair."""
 
     def __init__(self, plan: Plan[Any, Any], points: Sequence[Claim], most: int) -> None:
         self._plan, self._claims, self._most = plan, tuple(points), most
-        self._laws: dict[str, Listed] = {}
+        self._laws: dict[str, ListedLaw] = {}
         self._run = listable(plan)
         self.pairs = self._outputs = self._paths = self._skipped = 0
         self.why, self._way = "", "listed"
@@ -234,12 +234,12 @@ class _Work:
 
     def _one(self, pair: neighbours.Pair) -> None:
         for claim in self._claims:
-            found = enclosed.judge(self._plan, pair.rows, pair.neighbour, claim.epsilon, pure=not claim.delta)
-            if found is None:
+            judged = enclosed.judge(self._plan, pair.rows, pair.neighbour, claim.epsilon, pure=not claim.delta)
+            if judged is None:
                 self._two_ways(pair, claim)
             else:
                 self._way = "law"
-                self._note(pair, claim, found, "on one of them")
+                self._note(pair, claim, judged, "on one of them")
 
     def _two_ways(self, pair: neighbours.Pair, claim: Claim) -> None:
         raw = pair.raw or (None, None)
@@ -255,32 +255,32 @@ class _Work:
         text = str(raw)
         return text if len(text) <= 160 else text[:157] + "..."
 
-    def _law(self, rows: Any, raw: Any) -> Listed:
+    def _law(self, rows: Any, raw: Any) -> ListedLaw:
         """The law on one table; tables that come again in other pairs are listed once."""
-        known = self._laws.get(repr(raw)) if raw is not None else None
-        if known is None:
-            known = listed(self._run, rows, most=self._most)
-            self._paths += known.paths
+        law = self._laws.get(repr(raw)) if raw is not None else None
+        if law is None:
+            law = listed(self._run, rows, most=self._most)
+            self._paths += law.paths
             if raw is not None:
-                self._laws[repr(raw)] = known
-        return known
+                self._laws[repr(raw)] = law
+        return law
 
-    def _note(self, pair: neighbours.Pair, claim: Claim, found: Judged, first: str) -> None:
-        if found.low > claim.delta:
+    def _note(self, pair: neighbours.Pair, claim: Claim, judged: Judged, first: str) -> None:
+        if judged.low > claim.delta:
             if self._broken is None or claim.delta < self._broken.delta:
                 self._broken = Counterexample(
-                    pair.change, found.event, claim.epsilon, claim.delta, found.one, found.other, first
+                    pair.change, judged.event, claim.epsilon, claim.delta, judged.one, judged.other, first
                 )
             return
-        if found.high > claim.delta + SLACK:
-            if found.high - claim.delta > self._gap:
-                self._gap, self._open = found.high - claim.delta, f"{pair.change}, at {claim}"
+        if judged.high > claim.delta + SLACK:
+            if judged.high - claim.delta > self._gap:
+                self._gap, self._open = judged.high - claim.delta, f"{pair.change}, at {claim}"
             return
-        share = float(found.high / claim.delta) if claim.delta else found.loss / max(float(claim.epsilon), 1e-300)
+        share = float(judged.high / claim.delta) if claim.delta else judged.loss / max(float(claim.epsilon), 1e-300)
         if share > self._share:
             self._share, self._worst = share, f"{pair.change}, at {claim}"
 
-    def found(self) -> Verified:
+    def conclude(self) -> Verified:
         verdict: Verdict = "broken" if self._broken else "undecided" if self._gap else "holds"
         return Verified(
             kind=type(self._plan).__name__,
@@ -298,12 +298,15 @@ class _Work:
         )
 
 
-def compared(one: Listed, other: Listed, claim: Claim, name: Callable[[bytes], str] = bytes.decode) -> Judged:
+_Outcome = tuple[Fraction, bytes, Ends, Ends]  # its excess, its bytes, and its chances on both sides
+
+
+def compared(one: ListedLaw, other: ListedLaw, claim: Claim, name: Callable[[bytes], str] = bytes.decode) -> Judged:
     """sum of max(0, P - e^epsilon P') from below and from above, and the set that makes it."""
     low_e, high_e = exp_ends(claim.epsilon, BITS)
     nothing = Enclosure(0, 0, BITS)
     least, most, loss = Fraction(0), one.rest, 0.0
-    chosen: list[tuple[Fraction, bytes, Ends, Ends]] = []
+    chosen: list[_Outcome] = []
     for outcome, chance in one.chances.items():
         mine, theirs = ends(chance), ends(other.chances.get(outcome, nothing))
         low, high = mine[0] - high_e * theirs[1], mine[1] - low_e * theirs[0]
@@ -317,13 +320,19 @@ def compared(one: Listed, other: Listed, claim: Claim, name: Callable[[bytes], s
     if not chosen:
         return replace(NOTHING, high=most, loss=loss)
     if not claim.delta:  # one outcome is enough, and says most
-        chosen = [max(chosen, key=lambda each: (not each[3][1], each[2][0] / each[3][1] if each[3][1] else each[2][0]))]
-    chosen.sort(key=lambda each: -each[0])
+        chosen = [max(chosen, key=_ratio)]
+    chosen.sort(key=lambda outcome: -outcome[0])
     sides = [_summed(each[place] for each in chosen) for place in (2, 3)]
     sides[1] = (sides[1][0], sides[1][1] + other.rest)
     return Judged(
         least, most, _named([name(each[1]) for each in chosen[:_LISTED]], len(chosen)), sides[0], sides[1], loss
     )
+
+
+def _ratio(outcome: _Outcome) -> tuple[bool, Fraction]:
+    """How much an outcome tells: most if the other side never has it, else by the ratio of its chances."""
+    _, _, mine, theirs = outcome
+    return not theirs[1], mine[0] / theirs[1] if theirs[1] else mine[0]
 
 
 def _summed(parts: Iterator[Any]) -> Ends:

@@ -105,9 +105,9 @@ class Listed(View):
     heights: Floats  # one more: the last is for all others
 
     def of(self, sample: Floats) -> Floats:
-        known = {row.tobytes(): height for row, height in zip(self.rows + 0.0, self.heights.tolist(), strict=False)}
+        heights = {row.tobytes(): height for row, height in zip(self.rows + 0.0, self.heights.tolist(), strict=False)}
         other = float(self.heights[-1])
-        return np.array([known.get(row.tobytes(), other) for row in sample + 0.0])  # + 0.0: there is only one zero
+        return np.array([heights.get(row.tobytes(), other) for row in sample + 0.0])  # + 0.0: there is only one zero
 
     def encode(self) -> dict[str, Any]:
         return {
@@ -191,14 +191,14 @@ def _hold(condition: bool) -> None:
 
 
 def _floats(data: Any) -> Floats:
-    found = np.array(data, dtype=np.float64)
-    _hold(bool(np.isfinite(found).all()))
-    return found
+    numbers = np.array(data, dtype=np.float64)
+    _hold(bool(np.isfinite(numbers).all()))
+    return numbers
 
 
-def _columns(given: Sequence[Any], width: int) -> tuple[int, ...]:
-    _hold(all(type(column) is int and 0 <= column < width for column in given))
-    return tuple(given)
+def _columns(columns: Sequence[Any], width: int) -> tuple[int, ...]:
+    _hold(all(type(column) is int and 0 <= column < width for column in columns))
+    return tuple(columns)
 
 
 # ------------------------------------------------------------------------------------------------ learnt from samples

@@ -16,7 +16,7 @@ from ..schema import Column
 from ..units import Unit
 from .base import Bounded, Sensitivity
 from .bins import Bins, EqualBins
-from .cells import CellCounts
+from .cell_counts import CellCounts
 from .counts import Count
 from .counts_where import Among, Between, CountWhere
 from .covariances import Covariance
@@ -29,7 +29,7 @@ from .means import Mean
 from .measured import Measured, workload
 from .powers import Powers
 from .ratios import Ratio
-from .running import Running
+from .running_totals import Running
 from .shares import Share
 from .sums import Sum
 from .variances import Variance

@@ -25,7 +25,7 @@ from ..record import record
 from ..rows import Rows
 from ..schema import Column
 from .base import Floats
-from .cells import MOST_CELLS, CellCounts
+from .cell_counts import MOST_CELLS, CellCounts
 
 OUTSIDE = ("clamp", "drop")
 _BLOCK = 2**16

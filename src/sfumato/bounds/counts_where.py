@@ -123,12 +123,12 @@ class CountWhere(Count):
         return whole_vector([int(counted.sum()) << -exponent])
 
 
-def _condition(given: Any) -> Among | Between:
-    if isinstance(given, Among | Between):
-        return given
-    if isinstance(given, tuple) and len(given) == 2 and all(_is_end(end) for end in given):
-        return Between(*given)
-    return Among(given)
+def _condition(condition: Any) -> Among | Between:
+    if isinstance(condition, Among | Between):
+        return condition
+    if isinstance(condition, tuple) and len(condition) == 2 and all(_is_end(end) for end in condition):
+        return Between(*condition)
+    return Among(condition)
 
 
 def _is_end(value: Any) -> bool:

@@ -18,7 +18,7 @@ from ..questions import FINE
 from ..record import record
 from ..rows import Rows
 from ..schema import Column, Named
-from .cells import MOST_CELLS, CellCounts
+from .cell_counts import MOST_CELLS, CellCounts
 from .gather import recode
 
 

@@ -15,7 +15,7 @@ from ..questions import ANY_ORDER
 from ..record import record
 from ..rows import Rows
 from ..schema import Column
-from .cells import CellCounts
+from .cell_counts import CellCounts
 from .gather import recode
 
 

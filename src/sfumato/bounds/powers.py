@@ -15,7 +15,7 @@ from ..grid import Integers
 from ..record import record
 from ..rows import Rows
 from ..schema import Column
-from .cells import CellCounts
+from .cell_counts import CellCounts
 
 _EXPONENTS = 300
 

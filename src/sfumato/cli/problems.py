@@ -182,9 +182,9 @@ def misuse(error: Any) -> Problem:
     return Problem("the command line is wrong", why[:1].lower() + why[1:], f"{guess}see `{path} --help`", USAGE)
 
 
-def meant(name: str, known: list[str]) -> str | None:
+def meant(name: str, names: list[str]) -> str | None:
     """The known name that a wrong one was probably meant to be."""
-    lower = {each.lower(): each for each in known}
+    lower = {each.lower(): each for each in names}
     close = difflib.get_close_matches(name.lower(), lower, n=1, cutoff=0.6)
     return lower[close[0]] if close else None
 

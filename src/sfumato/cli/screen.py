@@ -32,8 +32,8 @@ class Screen(Console):
     keys come from others, and a terminal obeys what stands in them (colours, titles, directions of writing)."""
 
     def render(self, renderable: RenderableType, options: ConsoleOptions | None = None) -> Iterable[Segment]:
-        for each in super().render(renderable, options):
-            yield each if each.control else Segment(printable(each.text, lines=True), each.style)
+        for segment in super().render(renderable, options):
+            yield segment if segment.control else Segment(printable(segment.text, lines=True), segment.style)
 
     def on_broken_pipe(self) -> None:
         raise BrokenPipeError

@@ -122,7 +122,7 @@ _BOUNDS = re.compile(rf"\bbounds=\{{{_NAME}: \(([^,()]+), ([^()]+)\)\}}")
 
 def in_shell(text: str, place: Place = "options") -> str:
     """The same text, in which nothing is left of Python that stands for an option, a command or a field."""
-    text = _BOUNDS.sub(lambda found: _bounds(found, place), text)
+    text = _BOUNDS.sub(lambda match: _bounds(match, place), text)
     for phrase in _PHRASES:
         text = re.sub(phrase.python, phrase.options if place == "options" else phrase.file, text)
     return text
@@ -136,7 +136,7 @@ def fix_of(code: str, place: Place = "options") -> str | None:
     return None
 
 
-def _bounds(found: re.Match[str], place: Place) -> str:
-    name = found[1] or found[2] or "COLUMN"
-    low, high = (end.upper() if end.isalpha() else end for end in (found[3], found[4]))
+def _bounds(match: re.Match[str], place: Place) -> str:
+    name = match[1] or match[2] or "COLUMN"
+    low, high = (end.upper() if end.isalpha() else end for end in (match[3], match[4]))
     return f"--bounds {name}={low}:{high}" if place == "options" else f"bounds: {{{name}: [{low}, {high}]}}"

@@ -15,7 +15,7 @@ _NEEDED = ("typer", "rich", "pydantic", "yaml")
 
 def main(arguments: Sequence[str] | None = None) -> None:
     """Run one command and end the process with its code."""
-    given = list(sys.argv[1:] if arguments is None else arguments)
+    words = list(sys.argv[1:] if arguments is None else arguments)
     if missing := [name for name in _NEEDED if find_spec(name) is None]:
         sys.stderr.write(
             "the command line is not installed\n"
@@ -24,7 +24,7 @@ def main(arguments: Sequence[str] | None = None) -> None:
         )
         sys.exit(3)
     try:
-        code = _run(given)
+        code = _run(words)
     except KeyboardInterrupt:
         from .interrupts import no_more
 
@@ -34,7 +34,7 @@ def main(arguments: Sequence[str] | None = None) -> None:
     sys.exit(code)
 
 
-def _run(given: Sequence[str]) -> int:
+def _run(words_typed: Sequence[str]) -> int:
     _encodings()
     import typer
 
@@ -42,11 +42,11 @@ def _run(given: Sequence[str]) -> int:
     from .telling import GONE, unwritten
 
     # A query may begin with a comment: two dashes and a blank are no option.
-    words = [f" {each}" if each[:2] == "--" and each[2:3].isspace() else each for each in given]
+    words = [f" {each}" if each[:2] == "--" and each[2:3].isspace() else each for each in words_typed]
     try:
         code = app(args=words, prog_name="sfumato", standalone_mode=False)
     except _misuses() as error:
-        return _misused(error, given)
+        return _misused(error, words_typed)
     except typer.Abort:
         return 130
     except BrokenPipeError:  # of help that nobody reads to its end
@@ -77,7 +77,7 @@ def _misuses() -> tuple[type[Exception], ...]:
     return tuple(each for each in parents if issubclass(each, Exception) and each.__name__ == "ClickException")
 
 
-def _misused(error: Any, given: Sequence[str]) -> int:
+def _misused(error: Any, words: Sequence[str]) -> int:
     if type(error).__name__ == "NoArgsIsHelpError":
         error.show()
         return 2
@@ -85,5 +85,5 @@ def _misused(error: Any, given: Sequence[str]) -> int:
     from .telling import complain
 
     problem = misuse(error)
-    complain(problem, json="--json" in given)
+    complain(problem, json="--json" in words)
     return problem.code

@@ -90,7 +90,7 @@ class Aside:
             print(f"\r{progress!s:<100}", end=end, file=sys.stderr, flush=True)
 
 
-class Watch:
+class StepClock:
     """Guesses the time that is left, from the time that was taken."""
 
     def __init__(self) -> None:

@@ -111,7 +111,7 @@ class Drawn:
         self._pool.shutdown(wait=True)
 
 
-class Sum:
+class StepSum:
     """The sum of a step: micro-batches are added, then noise, once."""
 
     def __init__(self, parameters: Sequence[torch.Tensor], exponent: int) -> None:

@@ -142,11 +142,11 @@ class Adaptive(Flat):
         object.__setattr__(self, "quantile", quantile)
 
 
-def _sized(given: Any, name: str) -> Fraction:
+def _sized(size_given: Any, name: str) -> Fraction:
     """Where single floats have digits to spare on both sides."""
-    size = checks.positive(given, name)
+    size = checks.positive(size_given, name)
     if not NORMS[0] <= size <= NORMS[1]:
-        raise checks.refuse(name, given, "a number from 2^-30 to 2^30")
+        raise checks.refuse(name, size_given, "a number from 2^-30 to 2^30")
     return size
 
 

@@ -33,7 +33,7 @@ from torch.autograd.graph import GradientEdge
 from ..errors import PlanError
 from . import graph, recurrent
 from .clipping import Clipping, coefficients
-from .owners import Watch, same
+from .owners import OwnerWatch, same
 from .passes import Pass as Pass
 from .rules import Block, Known, Rule, Use, anything, both, keep, looked, rule, sent_back
 from .survey import Survey, Tensors, survey
@@ -61,7 +61,7 @@ class Engine:
         loss: Loss,
         *,
         examples: tuple[Tensors, torch.Tensor],
-        each: int = 1,
+        rows_per_unit: int = 1,
         cast: torch.dtype | None = None,
     ) -> None:
         self.model = model
@@ -71,11 +71,11 @@ class Engine:
             raise PlanError("the model has no trainable parameter: set requires_grad=True on what shall be learnt")
         self._loss = loss
         self._examples = examples
-        self._each = each
+        self._rows_per_unit = rows_per_unit
         self._cast = cast
         self._recurs = any(isinstance(each, torch.nn.RNNBase) for each in model.modules())
         self._surveyed: Survey | None = None
-        self._watch = Watch()
+        self._watch = OwnerWatch()
 
     def losses(self, inputs: Tensors, target: torch.Tensor) -> torch.Tensor:
         """One loss for each row."""
@@ -90,7 +90,7 @@ class Engine:
 
     def followed(self, inputs: Tensors, target: torch.Tensor) -> torch.Tensor:
         """The same, whose every number is known to be its own record's; what was done is in the watch's trace."""
-        with self._watch.over((*inputs, target), len(target) // self._each):
+        with self._watch.over((*inputs, target), len(target) // self._rows_per_unit):
             losses = self.losses(inputs, target)
         self._watch.settle(losses)
         return losses
@@ -98,7 +98,7 @@ class Engine:
     def tiled(self, records: int) -> tuple[Tensors, torch.Tensor]:
         """So many made-up records, from those that there are."""
         inputs, target = self._examples
-        index = torch.arange(records * self._each) % len(target)
+        index = torch.arange(records * self._rows_per_unit) % len(target)
         return tuple(each[index] for each in inputs), target[index]
 
     def survey(self, records: int) -> Survey:
@@ -106,7 +106,7 @@ class Engine:
         if self._surveyed is None:
             inputs, target = self.tiled(FEW)
             with recurrent.recorded(self.model):
-                surveyed = survey(self.followed, inputs, target, self.parameters, self._each)
+                surveyed = survey(self.followed, inputs, target, self.parameters, self._rows_per_unit)
             with recurrent.recorded(self.model) as calls:
                 losses = self.followed(inputs, target)
             surveyed = replace(surveyed, trace=self._watch.trace)
@@ -116,7 +116,7 @@ class Engine:
 
     def backward(self, inputs: Tensors, target: torch.Tensor, weights: torch.Tensor | None = None) -> Pass:
         """The one forward and backward pass. Weights are 1 for a row that counts, and 0 for a placeholder."""
-        if len(target) == self._each:  # one record alone makes another graph: some steps do nothing to it
+        if len(target) == self._rows_per_unit:  # one record alone makes another graph: some steps do nothing to it
             made_up, label = self.tiled(1)
             inputs = tuple(torch.cat(pair) for pair in zip(inputs, made_up, strict=True))
             row_weights = torch.ones(len(target)) if weights is None else weights
@@ -125,7 +125,7 @@ class Engine:
             )
             return done.without_last()
         if len(target):
-            surveyed = self.survey(len(target) // self._each)  # first: it needs a forward pass of its own
+            surveyed = self.survey(len(target) // self._rows_per_unit)  # first: it needs a forward pass of its own
         with recurrent.recorded(self.model) if self._recurs else nullcontext(_NO_CALLS) as calls:
             losses = self.followed(inputs, target) if len(target) else self.losses(inputs, target)
         if len(target):
@@ -136,7 +136,7 @@ class Engine:
         """The backward pass from losses that somebody's own loop computed, under `recurrent.recorded`."""
         if not len(losses):
             return Pass([None] * len(self.parameters), 0)
-        return self._pass(losses, weights, calls, self.survey(len(losses) // self._each))
+        return self._pass(losses, weights, calls, self.survey(len(losses) // self._rows_per_unit))
 
     def sums(
         self, inputs: Tensors, target: torch.Tensor, weights: torch.Tensor | None = None, *, clipping: Clipping,
@@ -164,24 +164,24 @@ class Engine:
                 for parameter, total in zip(self.parameters, totals, strict=True)
             ], norms
 
-    def _pass(self, losses: torch.Tensor, weights: torch.Tensor | None, calls: Any, known: Survey) -> Pass:
+    def _pass(self, losses: torch.Tensor, weights: torch.Tensor | None, calls: Any, surveyed: Survey) -> Pass:
         nodes = graph.nodes(losses)
-        if graph.names(nodes) != known.names:
+        if graph.names(nodes) != surveyed.names:
             raise PlanError(_OTHER_STEPS)
-        done = Pass([], known.records)
+        done = Pass([], surveyed.records)
         uses: list[list[Rule]] = [[] for _ in self.parameters]
         later: list[tuple[int, torch.Tensor]] = []  # what needs the graph whole
 
         def arrived(place: int, gradients: Sequence[torch.Tensor | None]) -> None:
             if gradients[0] is None:
                 return
-            if place in known.unclear or gradients[0].shape != known.shapes[place]:
+            if place in surveyed.unclear or gradients[0].shape != surveyed.shapes[place]:
                 raise PlanError(
-                    _OTHER_SHAPE if place not in known.unclear
+                    _OTHER_SHAPE if place not in surveyed.unclear
                     else f"made-up records give no gradient at {graph.spoken(nodes[place].name())}, so how records lie "
                     "there cannot be measured: give examples that do, or put the batch first there"
                 )  # fmt: skip
-            for leaf, leaf_rule in self._found(nodes[place], place, gradients[0], known):
+            for leaf, leaf_rule in self._found(nodes[place], place, gradients[0], surveyed):
                 if leaf_rule is None:
                     later.append((place, gradients[0]))
                     return
@@ -189,20 +189,20 @@ class Engine:
 
         # A use is worked on as soon as its gradient is there, and then let go. Autograd runs a node only on the way to
         # what it is asked for: so it is asked for the last uses, and tells of the others as it passes.
-        calls_too = {place for place in known.uses if recurrent.is_call(nodes[place])}
+        calls_too = {place for place in surveyed.uses if recurrent.is_call(nodes[place])}
         hooks = [
             nodes[place].register_prehook(partial(arrived, place))
-            for place in known.uses
-            if place not in known.last and place not in calls_too
+            for place in surveyed.uses
+            if place not in surveyed.last and place not in calls_too
         ]
-        last = [place for place in known.last if place not in calls_too]
+        last = [place for place in surveyed.last if place not in calls_too]
         seed = torch.ones_like(losses) if weights is None else weights.to(losses.dtype)
         try:
             got = torch.autograd.grad(
                 losses,
                 [*(GradientEdge(nodes[place], 0) for place in last), *calls.handles],
                 seed,
-                retain_graph=known.whole,
+                retain_graph=surveyed.whole,
                 allow_unused=True,
             )
         finally:
@@ -214,8 +214,8 @@ class Engine:
             for place in calls_too:
                 if not nodes[place].uses.ran:
                     continue  # the losses do not depend on it
-                for operand in known.uses[place]:
-                    special = recurrent.rule(nodes[place], operand.slot, known.layouts[place], known.records)
+                for operand in surveyed.uses[place]:
+                    special = recurrent.rule(nodes[place], operand.slot, surveyed.layouts[place], surveyed.records)
                     if operand.path == "made":
                         done.general = True
                         for leaf, leaf_rule in self._behind(nodes[place], operand, special.by_record()):
@@ -224,46 +224,46 @@ class Engine:
                         uses[operand.leaves[0]].append(self._as_leaf(special, nodes[place], operand))
             for place, g in later:
                 done.general = True
-                for leaf, leaf_rule in self._sent(nodes[place], place, g, known):
+                for leaf, leaf_rule in self._sent(nodes[place], place, g, surveyed):
                     uses[leaf].append(leaf_rule)
             done.rules = [both(each) if each else None for each in uses]
         return done
 
-    def _found(self, node: Any, place: int, g: torch.Tensor, known: Survey) -> list[tuple[int, Rule | None]]:
+    def _found(self, node: Any, place: int, g: torch.Tensor, surveyed: Survey) -> list[tuple[int, Rule | None]]:
         """The gradients of the parameters that one node uses; None where the graph is needed for them."""
         saved = keep(node)
         rules: list[tuple[int, Rule | None]] = []
-        for operand in known.uses[place]:
-            use = self._use(node, operand, saved, g, known)
+        for operand in surveyed.uses[place]:
+            use = self._use(node, operand, saved, g, surveyed)
             special = None if operand.path == "made" else rule(use)
             if special is None:
                 return [(operand.leaves[0], None)]
             rules.append((operand.leaves[0], self._as_leaf(special, node, operand)))
         return rules
 
-    def _use(self, node: Any, operand: graph.Operand, kept: Any, g: torch.Tensor, known: Survey) -> Use:
-        layout, saved = known.layouts[operand.node], known.saved[operand.node]
-        return Use(node, kept, operand.slot, operand.turned, operand.shape, g, layout, known.records, saved)
+    def _use(self, node: Any, operand: graph.Operand, tensors: Any, g: torch.Tensor, surveyed: Survey) -> Use:
+        layout, saved = surveyed.layouts[operand.node], surveyed.saved[operand.node]
+        return Use(node, tensors, operand.slot, operand.turned, operand.shape, g, layout, surveyed.records, saved)
 
-    def _as_leaf(self, found: Rule, node: Any, operand: graph.Operand) -> Rule:
+    def _as_leaf(self, special: Rule, node: Any, operand: graph.Operand) -> Rule:
         """From the gradient of what a path made to that of the parameter."""
         shape = tuple(self.parameters[operand.leaves[0]].shape)
         if operand.path == "rows":
-            return Block({(operand.start, operand.start + operand.shape[0]): found}, shape)
+            return Block({(operand.start, operand.start + operand.shape[0]): special}, shape)
         if operand.path == "viewed":
-            return Known(found.by_record().reshape(-1, *shape))
+            return Known(special.by_record().reshape(-1, *shape))
         if operand.path == "looked":
             child = graph.past_casts(node.next_functions[operand.slot])[0]
-            gradients = found.by_record()
+            gradients = special.by_record()
             ids = child._saved_indices.reshape(1, -1).expand(len(gradients), -1)
             return looked(ids, child._saved_padding_idx, gradients.reshape(*ids.shape, -1), shape[0])
-        return found
+        return special
 
-    def _sent(self, node: Any, place: int, g: torch.Tensor, known: Survey) -> Iterator[tuple[int, Rule]]:
+    def _sent(self, node: Any, place: int, g: torch.Tensor, surveyed: Survey) -> Iterator[tuple[int, Rule]]:
         """The same for any operation, by the graph."""
         saved = keep(node)
-        for operand in known.uses[place]:
-            use = self._use(node, operand, saved, g, known)
+        for operand in surveyed.uses[place]:
+            use = self._use(node, operand, saved, g, surveyed)
             special = rule(use)
             if operand.path != "made":
                 own_rule = Known(anything(use)) if special is None else special
@@ -271,11 +271,11 @@ class Engine:
                 continue
             yield from self._behind(node, operand, anything(use) if special is None else special.by_record())
 
-    def _behind(self, node: Any, operand: graph.Operand, each: torch.Tensor) -> Iterator[tuple[int, Rule]]:
+    def _behind(self, node: Any, operand: graph.Operand, gradients: torch.Tensor) -> Iterator[tuple[int, Rule]]:
         """From the gradients of something made of parameters to theirs."""
         start = GradientEdge(*node.next_functions[operand.slot])
         for leaf in operand.leaves:
-            yield leaf, Known(sent_back(start, self.parameters[leaf], each))
+            yield leaf, Known(sent_back(start, self.parameters[leaf], gradients))
 
     def _precision(self) -> AbstractContextManager[Any]:
         if self._cast is not None:

@@ -16,7 +16,7 @@ import torch
 
 from .. import checks
 from ..noise import Noise, SecureBits
-from .blurring import Sum
+from .blurring import StepSum
 from .chance import apart, normal, seeded
 from .sizing import kept_bytes
 from .whole import whole_sums
@@ -41,7 +41,7 @@ class Forecast:
     step: float
     bytes: int
 
-    def told(self) -> Mapping[str, str]:
+    def in_words(self) -> Mapping[str, str]:
         """In words, as a quote shows it."""
         times = max(1, round(self.seconds / self.step)) if self.step else 0
         steps = f"{times:,} steps of {duration(self.step)}, measured on made-up records"
@@ -51,7 +51,7 @@ class Forecast:
         }
 
     def __str__(self) -> str:
-        return "\n".join(f"{name:9} {text}" for name, text in self.told().items())
+        return "\n".join(f"{name:9} {text}" for name, text in self.in_words().items())
 
 
 def forecast(plan: SGD) -> Forecast:
@@ -61,7 +61,7 @@ def forecast(plan: SGD) -> Forecast:
     checks.instance(plan, SGD, "plan", "a training, as learn.sgd makes it")
     with apart():  # dropout draws, and nobody's stream shall move
         engine = plan.engine(plan.model.fresh())
-        engine.model.train(plan.model.given.training)
+        engine.model.train(plan.model.original.training)
         passes = _micro_batches(plan) * _timed(lambda: _micro_batch(plan, engine), warm=True)
         update, state = _update(plan, engine)
     noise = Noise(SecureBits())
@@ -89,11 +89,11 @@ def _micro_batch(plan: SGD, engine: Engine) -> None:
     exponent = plan.blur.exponent(norm)
     if plan.strict:
         steps, _ = whole_sums(engine, done, weights, plan.clip, norm, exponent)
-        Sum(engine.parameters, exponent).add_steps(steps)
+        StepSum(engine.parameters, exponent).add_steps(steps)
         return
     sums, _ = engine.summed(done, weights, clipping=plan.clip, norm=norm, eta=float(plan.eta))
     if plan.noise == "exact":
-        Sum(engine.parameters, exponent).add(sums)
+        StepSum(engine.parameters, exponent).add(sums)
 
 
 def _blur(plan: SGD, noise: Noise) -> None:

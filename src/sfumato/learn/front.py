@@ -97,7 +97,7 @@ def sgd(
     check_parts(model)
     tells.check(table)
     examples = made_up(reads, tells, table)
-    engine = partial(Engine, loss=named.call, examples=examples, each=per_unit, cast=_cast(cast))
+    engine = partial(Engine, loss=named.call, examples=examples, rows_per_unit=per_unit, cast=_cast(cast))
     try:
         sized = micro_batch(engine(live_model.fresh()), math.ceil(drawn.expected), micro)
     except PlanError:
@@ -150,10 +150,10 @@ def _several(inputs: Any) -> bool:
     return isinstance(inputs, tuple | list) and bool(inputs) and all(isinstance(each, Features) for each in inputs)
 
 
-def _features(given: Any) -> Features:
-    if isinstance(given, Features):
-        return given
-    return Features((given,) if isinstance(given, str) else tuple(given))
+def _features(columns: Any) -> Features:
+    if isinstance(columns, Features):
+        return columns
+    return Features((columns,) if isinstance(columns, str) else tuple(columns))
 
 
 def _rate(

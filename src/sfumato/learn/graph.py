@@ -59,8 +59,8 @@ def nodes(losses: torch.Tensor) -> list[Any]:
     return ordered
 
 
-def names(found: Sequence[Any]) -> tuple[str, ...]:
-    return tuple([node.name() for node in found])
+def names(nodes: Sequence[Any]) -> tuple[str, ...]:
+    return tuple([node.name() for node in nodes])
 
 
 def shapes(node: Any) -> tuple[tuple[int, ...], ...]:
@@ -81,9 +81,9 @@ def saved(node: Any) -> dict[str, torch.Tensor]:
     return tensors
 
 
-def ends(found: Sequence[Any], places: Iterable[int]) -> frozenset[int]:
+def ends(nodes: Sequence[Any], places: Iterable[int]) -> frozenset[int]:
     """Those places behind which there is no other one of them."""
-    wanted = {found[place] for place in places}
+    wanted = {nodes[place] for place in places}
     behind: dict[Any, bool] = {}  # is there a wanted node at, or behind, this one?
     for root in wanted:
         waiting = [(root, False)]
@@ -100,15 +100,15 @@ def ends(found: Sequence[Any], places: Iterable[int]) -> frozenset[int]:
     return frozenset(
         place
         for place in places
-        if not any(behind[child] for child, _ in found[place].next_functions if child is not None)
+        if not any(behind[child] for child, _ in nodes[place].next_functions if child is not None)
     )
 
 
-def operands(found: Sequence[Any], belongs: Sequence[bool], parameters: Sequence[torch.Tensor]) -> Iterator[Operand]:
+def operands(nodes: Sequence[Any], belongs: Sequence[bool], parameters: Sequence[torch.Tensor]) -> Iterator[Operand]:
     """The edges from nodes that belong to records to those that do not."""
-    places = {node: place for place, node in enumerate(found)}
+    places = {node: place for place, node in enumerate(nodes)}
     numbers = {id(parameter): number for number, parameter in enumerate(parameters)}
-    for place, node in enumerate(found):
+    for place, node in enumerate(nodes):
         children = [(slot, child) for slot, (child, _) in enumerate(node.next_functions) if child is not None]
         if not belongs[place]:
             if any(belongs[places[child]] for _, child in children):

@@ -20,19 +20,19 @@ from ..record import canonical, fingerprint, record
 class Model:
     """The user's model, and what it was when the plan was made."""
 
-    def __init__(self, given: torch.nn.Module) -> None:
-        if not isinstance(given, torch.nn.Module):
-            raise checks.refuse("model", type(given).__name__, "a torch.nn.Module")
-        self.given = given
-        self.print = model_fingerprint(given)
+    def __init__(self, model: torch.nn.Module) -> None:
+        if not isinstance(model, torch.nn.Module):
+            raise checks.refuse("model", type(model).__name__, "a torch.nn.Module")
+        self.original = model
+        self.print = model_fingerprint(model)
 
     def fresh(self) -> torch.nn.Module:
         """A copy to train: the user's own stays as it is."""
         self.check()
-        return copy.deepcopy(self.given)
+        return copy.deepcopy(self.original)
 
     def check(self) -> None:
-        if model_fingerprint(self.given) != self.print:
+        if model_fingerprint(self.original) != self.print:
             raise PlanError(
                 "the model changed since the plan was made (its weights, or its parts): make the plan again"
             )
@@ -43,7 +43,7 @@ class Model:
 
     def loaded(self, state: Mapping[str, Any]) -> torch.nn.Module:
         """A copy with these weights, ready for use."""
-        model = copy.deepcopy(self.given)
+        model = copy.deepcopy(self.original)
         model.load_state_dict({name: torch.as_tensor(value) for name, value in state.items()})
         return model.eval()
 
@@ -91,21 +91,21 @@ def _forward(kind: type[torch.nn.Module]) -> str:
 class Loss:
     """A loss that gives one number for each record, and a name or fingerprint for it."""
 
-    def __init__(self, given: Any) -> None:
+    def __init__(self, loss: Any) -> None:
         from .checking import per_record
 
-        self.given = given
-        self.call: Callable[[Any, torch.Tensor], torch.Tensor] = per_record(given)
-        self.print = _loss_fingerprint(given)
+        self.original = loss
+        self.call: Callable[[Any, torch.Tensor], torch.Tensor] = per_record(loss)
+        self.print = _loss_fingerprint(loss)
 
 
-def _loss_fingerprint(given: Any) -> str:
-    if isinstance(given, torch.nn.Module):
-        return model_fingerprint(given)
-    home = getattr(given, "__module__", "") or ""
+def _loss_fingerprint(loss: Any) -> str:
+    if isinstance(loss, torch.nn.Module):
+        return model_fingerprint(loss)
+    home = getattr(loss, "__module__", "") or ""
     if home.partition(".")[0] == "torch":  # what torch ships is known by its name
-        return hashlib.sha256(f"{home}.{given.__qualname__}".encode()).hexdigest()
-    return fingerprint(given)
+        return hashlib.sha256(f"{home}.{loss.__qualname__}".encode()).hexdigest()
+    return fingerprint(loss)
 
 
 @fingerprint.register

@@ -21,8 +21,8 @@ from ..errors import PlanError
 from ..plan import Run
 from ..rows import Rows
 from . import recurrent
-from .owners import Watch
-from .stepping import Batch, Part, Stepper, applied
+from .owners import OwnerWatch
+from .stepping import Batch, MicroBatch, Stepper, applied
 
 if TYPE_CHECKING:
     from .plan import SGD
@@ -31,10 +31,10 @@ if TYPE_CHECKING:
 class LoopBatch:
     """One step's batch: iterate over its parts, and call `backward` once for each."""
 
-    def __init__(self, stepper: Stepper, calls: Any, watch: Watch) -> None:
+    def __init__(self, stepper: Stepper, calls: Any, watch: OwnerWatch) -> None:
         self._stepper, self._calls, self._watch = stepper, calls, watch
         self._batch: Batch = stepper.batch()
-        self._part: Part | None = None
+        self._part: MicroBatch | None = None
         self._open = True
 
     def __iter__(self) -> Iterator[tuple[torch.Tensor, ...]]:
@@ -77,8 +77,8 @@ class Loop:
         if plan.micro == 1:
             raise PlanError("micro is 1, and a loop of your own needs at least 2: one record alone makes another graph")
         self._plan, self._run = plan, run
-        self._stepper: Stepper | None = Stepper(plan, rows, run.noise, plan.model.given)
-        self._watch = Watch(strict=False)
+        self._stepper: Stepper | None = Stepper(plan, rows, run.noise, plan.model.original)
+        self._watch = OwnerWatch(strict=False)
 
     @property
     def left(self) -> int:

@@ -62,10 +62,10 @@ def per_record(loss: Any) -> Callable[[Any, torch.Tensor], torch.Tensor]:
     return PerRecord(partial(loss, reduction="none"), wanted.default in _SUMS)
 
 
-def wrong_length(made: torch.Tensor, target: torch.Tensor) -> PlanError:
+def wrong_length(losses: torch.Tensor, target: torch.Tensor) -> PlanError:
     """The error for a loss that is not one number for each record; shapes only, no values."""
-    if made.dim() == 0:
+    if losses.dim() == 0:
         cause = "the loss is one number for the whole batch, an average or sum that mixes records"
     else:
-        cause = f"the loss has {len(made)} entries for {len(target)} records"
+        cause = f"the loss has {len(losses)} entries for {len(target)} records"
     return PlanError(f"{cause}: give one number for each record, with reduction='none', or by learn.per_record(loss)")

@@ -12,7 +12,7 @@ from numpy.typing import NDArray
 
 from .. import checks
 from ..bounds.base import Floats
-from ..bounds.cells import CellCounts
+from ..bounds.cell_counts import CellCounts
 from ..errors import ArgumentError
 from ..grid import Integers
 from ..mechanisms import Gaussian, Laplace
@@ -23,7 +23,7 @@ from .features import Features, Target
 from .front import Described, described
 from .live import Model
 from .modes import in_use
-from .owners import Watch
+from .owners import OwnerWatch
 from .plan import made_up
 
 _SEATS = 64
@@ -64,7 +64,7 @@ class Judgements(CellCounts):
         valid = self.target.readable(rows)
         for feature in self.inputs:
             valid = valid & feature.readable(rows)
-        right = judged(self.model.loaded_as_is(), inputs, labels, Watch())
+        right = judged(self.model.loaded_as_is(), inputs, labels, OwnerWatch())
         return np.where(right, 0, 1).astype(np.int64), valid
 
     def finish(self, noisy: Floats) -> Any:
@@ -82,7 +82,7 @@ def _share(right: float, wrong: float) -> float:
 
 
 def judged(
-    model: torch.nn.Module, inputs: tuple[torch.Tensor, ...], target: torch.Tensor, watch: Watch | None = None
+    model: torch.nn.Module, inputs: tuple[torch.Tensor, ...], target: torch.Tensor, watch: OwnerWatch | None = None
 ) -> NDArray[np.bool_]:
     """Which records the model tells right; under a watch, it must tell so of each from that record alone."""
     count = len(target)
@@ -143,7 +143,8 @@ def accuracy(
     columns = {name: table.column(name) for each in reads for name in each.columns}
     columns[tells.column] = table.column(tells.column)
     public_model = Model(model)
-    judged(public_model.loaded_as_is(), *made_up(reads, tells, table), Watch())  # one that mixes records is refused now
+    # A model that mixes records is refused now.
+    judged(public_model.loaded_as_is(), *made_up(reads, tells, table), OwnerWatch())
     query = Judgements(unit=data.unit, per_unit=per_unit, model=public_model, inputs=reads, target=tells, reads=columns)
     if checks.delta(delta, zero=True):
         return Gaussian(query=query, epsilon=epsilon, delta=delta)

@@ -58,5 +58,5 @@ class Pass:
             return measured
         return [None if each is None else Sizes(*(part[: self.records] for part in each)) for each in measured]
 
-    def _padded(self, each: torch.Tensor) -> torch.Tensor:
-        return torch.nn.functional.pad(each, (0, self.spare)) if self.spare else each
+    def _padded(self, tensor: torch.Tensor) -> torch.Tensor:
+        return torch.nn.functional.pad(tensor, (0, self.spare)) if self.spare else tensor

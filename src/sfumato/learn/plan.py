@@ -173,7 +173,7 @@ class SGD(Plan[Rows, dict[str, Any]]):
     def blur(self) -> Blur:
         """The noise of a step."""
         return Blur(
-            parameters=sum(each.numel() for each in self.model.given.parameters() if each.requires_grad),
+            parameters=sum(each.numel() for each in self.model.original.parameters() if each.requires_grad),
             sensitivity=Fraction(1) if self.strict else 1 + self.eta,
             multiplier=self.multiplier,
             count=self.count,
@@ -193,7 +193,7 @@ class SGD(Plan[Rows, dict[str, Any]]):
     def engine(self, model: torch.nn.Module) -> Engine:
         """The engine for this plan's model, or a copy of it."""
         cast = torch.bfloat16 if self.cast == "bfloat16" else None
-        return Engine(model, self.loss.call, examples=self.examples(), each=self.per_unit, cast=cast)
+        return Engine(model, self.loss.call, examples=self.examples(), rows_per_unit=self.per_unit, cast=cast)
 
     @property
     def divisor(self) -> float:
@@ -234,7 +234,7 @@ class SGD(Plan[Rows, dict[str, Any]]):
         from .forecasting import forecast
 
         if "_work" not in self.__dict__:
-            self.__dict__["_work"] = forecast(self).told()
+            self.__dict__["_work"] = forecast(self).in_words()
         work: Mapping[str, str] = self.__dict__["_work"]
         return work
 
@@ -244,8 +244,8 @@ class SGD(Plan[Rows, dict[str, Any]]):
         who = "user" if self.unit.column else "record"
         doubt = "exactly" if self.strict else f"with {float(self.eta):.3%} more for float errors"
         steps = [
-            f"train {type(self.model.given).__name__} ({blur.parameters:,} parameters) for {self.times} steps; "
-            + self.sampling.told(),
+            f"train {type(self.model.original).__name__} ({blur.parameters:,} parameters) for {self.times} steps; "
+            + self.sampling.in_words(),
             f"clip each {who}'s gradient: {type(self.clip).__name__}, norm {norm:g}, {doubt}",
             f"add {named} of standard deviation {blur.deviation(norm):.4g} to each coordinate of the sum, "
             f"and divide by {self.divisor:.6g}, the expected batch",

@@ -29,9 +29,9 @@ class Trial:
 
     def __init__(self, engine: Engine) -> None:
         self.engine = engine
-        self.each = engine._each
+        self.rows_per_unit = engine._rows_per_unit
         inputs, target = engine._examples
-        rows = torch.arange(UNITS * self.each) % len(target)
+        rows = torch.arange(UNITS * self.rows_per_unit) % len(target)
         self.inputs, self.target = tuple(each[rows] for each in inputs), target[rows]
 
     @property
@@ -54,27 +54,27 @@ class Trial:
         tensors = self.inputs if inputs is None else inputs
         self.engine.survey(UNITS)  # before the seed: it runs the model, too
         with seeded():
-            done = self.engine.backward(tensors, self.target, weights.repeat_interleave(self.each))
+            done = self.engine.backward(tensors, self.target, weights.repeat_interleave(self.rows_per_unit))
         return self.engine.summed(done, weights, clipping=clipping, norm=norm, eta=1 / 64)
 
     def plain(self, unit: int) -> list[torch.Tensor]:
         """One unit's gradient by plain autograd, in the same batch."""
         with seeded():
             losses = self.engine.losses(self.inputs, self.target)
-        own = losses[unit * self.each : (unit + 1) * self.each].sum()
+        own = losses[unit * self.rows_per_unit : (unit + 1) * self.rows_per_unit].sum()
         return list(torch.autograd.grad(own, self.engine.parameters, allow_unused=True, materialize_grads=True))
 
     def others(self, unit: int) -> torch.Tensor:
         """The rows of all other units."""
-        rows = torch.arange(UNITS * self.each)
-        return rows[rows // self.each != unit]
+        rows = torch.arange(UNITS * self.rows_per_unit)
+        return rows[rows // self.rows_per_unit != unit]
 
     # changes of one unit
 
     def changed_inputs(self, unit: int) -> Iterator[tuple[Tensors, bool]]:
         """The inputs with one unit made another one, for the first unit in several ways; and whether the change is an
         ordinary one."""
-        rows = slice(unit * self.each, (unit + 1) * self.each)
+        rows = slice(unit * self.rows_per_unit, (unit + 1) * self.rows_per_unit)
         for way in ("other",) if unit else ("other", "large", "zero", "nan"):
             changed, moved = [], False
             for tensor in self.inputs:
@@ -87,7 +87,7 @@ class Trial:
 
     def changed_target(self, unit: int) -> Iterator[torch.Tensor]:
         """The target with one unit's made another, of values that there are already."""
-        rows = slice(unit * self.each, (unit + 1) * self.each)
+        rows = slice(unit * self.rows_per_unit, (unit + 1) * self.rows_per_unit)
         seen = self.engine._examples[1]
         for new in (seen.flip(0), seen.amax(), seen.amin()) if seen.numel() and not seen.is_complex() else ():
             target = self.target.clone()
@@ -169,10 +169,10 @@ def reach(trial: Trial, units: Sequence[int] = range(UNITS)) -> tuple[str, float
                 if ordinary:
                     raise
                 continue  # a model may refuse what no record can hold
-            far = max(far, ("inputs", moved), key=lambda each: each[1])
+            far = max(far, ("inputs", moved), key=lambda reached: reached[1])
         for target in trial.changed_target(unit) if unit == 0 else ():
             moved = apart(trial.losses(target=target)[rest], base[rest])
-            far = max(far, ("target", moved), key=lambda each: each[1])
+            far = max(far, ("target", moved), key=lambda reached: reached[1])
     return far if far[1] else ("", 0.0)
 
 
@@ -192,7 +192,7 @@ def reached(trial: Trial) -> str | None:
 
 
 def _moved(one: torch.Tensor, two: torch.Tensor, trial: Trial, unit: int) -> bool:
-    rows = UNITS * trial.each
+    rows = UNITS * trial.rows_per_unit
     if one.shape != two.shape:
         return False
     for dim in range(min(one.dim(), 2)):

@@ -61,7 +61,7 @@ class Sampling(ABC):
         """How many units to rehearse with, where so many were made up."""
 
     @abstractmethod
-    def told(self) -> str:
+    def in_words(self) -> str:
         """In words."""
 
 
@@ -142,7 +142,7 @@ class Poisson(Sampling):
     def rehearsed(self, units: int) -> int:
         return min(units, self.most)
 
-    def told(self) -> str:
+    def in_words(self) -> str:
         return f"each unit joins a step with probability {float(self.rate):.6g}; {self.room} slots"
 
 
@@ -183,7 +183,7 @@ class Fixed(Sampling):
     def rehearsed(self, units: int) -> int:
         return self.population
 
-    def told(self) -> str:
+    def in_words(self) -> str:
         return f"each step draws {self.size} of {self.population} units, without replacement"
 
 

@@ -28,10 +28,10 @@ class Sized(NamedTuple):
     eta: Fraction
 
 
-def micro_batch(engine: Engine, expected: int, asked: int | None = None) -> Sized:
-    """As large as memory allows, and small enough that float errors stay small; or as asked."""
-    if asked is not None:
-        return Sized(checks.whole(asked, "micro", most=2**16), share_for(engine, asked))
+def micro_batch(engine: Engine, expected: int, wanted: int | None = None) -> Sized:
+    """As large as memory allows, and small enough that float errors stay small; or as `wanted`."""
+    if wanted is not None:
+        return Sized(checks.whole(wanted, "micro", most=2**16), share_for(engine, wanted))
     size = max(1, min(_LARGEST, expected, _MEMORY // kept_bytes(engine)))
     size = 1 << (size.bit_length() - 1)  # a power of two: fewer sizes, and rows lie well in memory
     eta = share_for(engine, size)

@@ -12,7 +12,7 @@ from numpy.typing import NDArray
 from ..errors import PlanError
 from ..noise import Noise
 from ..rows import Rows
-from .blurring import Drawn, Sum
+from .blurring import Drawn, StepSum
 from .chance import fast, normal
 from .clipping import Adaptive
 from .datasets import Encoded
@@ -28,7 +28,7 @@ _MANY = 2**16  # numbers for which a thread of their own is worth its while
 _PACE = 16  # an adaptive norm moves on the powers of 2^(1/16): few noise laws, each worked out once
 
 
-class Part(NamedTuple):
+class MicroBatch(NamedTuple):
     """One micro-batch: rows, their weights, and which units are there."""
 
     inputs: tuple[torch.Tensor, ...]
@@ -76,11 +76,11 @@ class Stepper:
         more = -len(slots) % size
         return np.concatenate([slots, np.full(more, FREE, dtype=np.int64)]) if more else slots
 
-    def parts(self, slots: Slots) -> Iterator[Part]:
+    def parts(self, slots: Slots) -> Iterator[MicroBatch]:
         for start in range(0, len(slots), self.plan.micro):
             yield self._part(slots[start : start + self.plan.micro])
 
-    def _part(self, units: Slots) -> Part:
+    def _part(self, units: Slots) -> MicroBatch:
         """A unit's rows count alike, and together for 1; rows that cannot be read for nothing."""
         if self._data is None:
             raise PlanError("this block is over: the data is closed again")
@@ -90,7 +90,7 @@ class Stepper:
         there = taken.weights.reshape(rows.shape)
         weights = there / there.sum(1, keepdim=True).clamp_min(1)
         assert isinstance(taken.inputs, dict) and taken.targets is not None
-        return Part(tuple(taken.inputs.values()), taken.targets, weights.reshape(-1), there.any(1))
+        return MicroBatch(tuple(taken.inputs.values()), taken.targets, weights.reshape(-1), there.any(1))
 
     # a step
 
@@ -123,7 +123,7 @@ class Batch:
         self.left = -(-len(slots) // plan.micro)
         self._halves = 0
         parameters = stepper.engine.parameters
-        self._sum = Sum(parameters, plan.blur.exponent(self._norm))
+        self._sum = StepSum(parameters, plan.blur.exponent(self._norm))
         self._floats: list[torch.Tensor] | None = None
         self._coming = None
         if stepper._beside is not None and plan.blur.parameters >= _MANY:  # beside the passes through the model

@@ -65,12 +65,12 @@ class Survey:
 
 
 def survey(
-    losses: Losses, inputs: Tensors, target: torch.Tensor, parameters: Sequence[torch.Tensor], each: int = 1
+    losses: Losses, inputs: Tensors, target: torch.Tensor, parameters: Sequence[torch.Tensor], rows_per_unit: int = 1
 ) -> Survey:
-    """For the batch size of these made-up records, of `each` rows."""
-    records = len(target) // each
+    """For the batch size of these made-up records, of `rows_per_unit` rows each."""
+    records = len(target) // rows_per_unit
     with shaken(parameters):
-        larger = graph.nodes(losses(*_grown(inputs, target, each)))
+        larger = graph.nodes(losses(*_grown(inputs, target, rows_per_unit)))
         shapes = [graph.shapes(node) for node in larger]
         names = graph.names(larger)
         saved_shapes = [_shapes_kept(node) for node in larger]

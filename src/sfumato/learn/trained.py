@@ -59,4 +59,4 @@ class Trained:
 
     def __repr__(self) -> str:
         count = sum(each.size for each in self.state.values())
-        return f"<{type(self._model.given).__name__} trained for {self.steps} steps, {count:,} numbers>"
+        return f"<{type(self._model.original).__name__} trained for {self.steps} steps, {count:,} numbers>"

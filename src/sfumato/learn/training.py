@@ -14,7 +14,7 @@ from ..events import Repeat
 from ..plan import Run
 from ..rows import Rows
 from . import checkpoints
-from .aside import Progress, Watch, measured
+from .aside import Progress, StepClock, measured
 from .stepping import Stepper, applied
 
 if TYPE_CHECKING:
@@ -115,7 +115,7 @@ def train(plan: SGD, rows: Rows, run: Run) -> dict[str, Any]:
 
 def _steps(plan: SGD, course: _Course, stepper: Stepper, run: Run, path: Path | None, receipt: str) -> None:
     stepper.norm = course.norm
-    watch, seen, last = Watch(), list[Progress](), plan.steps
+    watch, seen, last = StepClock(), list[Progress](), plan.steps
     while run.left:
         block = min(plan.block, run.left, *([_REHEARSED - course.done] if run.rehearsal else []))
         if block <= 0:
@@ -134,7 +134,7 @@ def _steps(plan: SGD, course: _Course, stepper: Stepper, run: Run, path: Path | 
             break
 
 
-def _look(plan: SGD, course: _Course, stepper: Stepper, run: Run, watch: Watch, last: int) -> Progress:
+def _look(plan: SGD, course: _Course, stepper: Stepper, run: Run, watch: StepClock, last: int) -> Progress:
     """How it stands; with measures on public data every so often."""
     seconds = watch.left(last - course.done)
     aside, step = plan.aside, course.done

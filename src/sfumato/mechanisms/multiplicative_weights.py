@@ -25,7 +25,7 @@ from ..schema import Table
 from ..units import Unit
 from .sparse_vector import SparseVector
 from .synthetic import Floats, Synthetic, Whole, answers, check_cells, check_total, coarsest, far_off, reach
-from .thresholds import Asked, Gate, Watch
+from .thresholds import Gate, GateConversation, GridQuestion
 
 _BITS = 16  # weights are whole multiples of 2^-16
 _FINER = 30  # a step is at least 2^-30 of the noise of a measurement
@@ -139,9 +139,9 @@ class PrivateMultiplicativeWeights(Interactive):
         return Fraction(self.gate.width(0.05, _QUESTIONS)) * self.moved
 
     @cached_property
-    def test(self) -> Asked:
+    def test(self) -> GridQuestion:
         """How a distance, in steps, is compared with the threshold."""
-        return Asked(self.query, self.exponent, math.ceil(self.moved), min(math.ceil(self._threshold), 2**61))
+        return GridQuestion(self.query, self.exponent, math.ceil(self.moved), min(math.ceil(self._threshold), 2**61))
 
     def accept(self, question: Any, table: Table) -> Whole:
         try:
@@ -210,7 +210,7 @@ class PrivateMultiplicativeWeights(Interactive):
         return cls(query=wards, epsilon=2, updates=1, threshold=3, passes=2, questions=questions)
 
 
-class _Learning(Watch):
+class _Learning(GateConversation):
     """The made-up histogram beside the gate. It answers on when no updates are left."""
 
     def __init__(self, plan: PrivateMultiplicativeWeights, run: Run) -> None:

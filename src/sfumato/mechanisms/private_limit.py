@@ -15,7 +15,7 @@ from ..record import record
 from ..rows import Rows
 from ..units import Unit, rows_or_users
 from . import ranking
-from .ranking import Ranked
+from .ranking import RankedRows
 
 
 @record("plan-contribution-limit/1")
@@ -62,7 +62,7 @@ class ContributionLimit(Plan[Rows, int]):
 
     def _run(self, rows: Rows, run: Run) -> int:
         owned = np.bincount(rows.units, minlength=rows.unit_count).astype(np.int64)
-        ranked = Ranked.of(self.most, np.clip(owned, 1, self.most) - 1, None)
+        ranked = RankedRows.of(self.most, np.clip(owned, 1, self.most) - 1, None)
         return 1 + ranked.choose(self.q, self.rate, run)
 
     def rank_error(self, alpha: float) -> float:

@@ -20,7 +20,7 @@ from ..rows import Rows
 from ..schema import Column
 from ..units import Unit, rows_or_users
 from . import ranking
-from .ranking import Ranked
+from .ranking import RankedRows
 
 _FINER = 30  # the default step is about 2^-30 of the interval's width
 _FLOAT = 52  # and no finer than float64 is at the interval's larger end
@@ -148,12 +148,12 @@ class Quantile(Plan[Rows, NDArray[np.float64]]):
         span = ranking.span(q, self.unit.change) * q.denominator * self._whole_row
         return Fraction(self.epsilon / len(self.ranks) / (span * self.per_unit * self.unit.group))
 
-    def ranked(self, rows: Rows) -> Ranked:
+    def ranked(self, rows: Rows) -> RankedRows:
         series, (low, high) = rows[self.column], self._ends
         places = grid.quantise(series.values[series.valid], self.lower, self.upper, self.exponent)
         places = np.clip(places, low, high) - low  # once more in integers: float64 rounds ends of many bits
         weights = None if self.unit.column is None else self._weights(rows.units[series.valid], rows.unit_count)
-        return Ranked.of(self.points, places, weights)
+        return RankedRows.of(self.points, places, weights)
 
     def _weights(self, units: Integers, count: int) -> Integers:
         """Each row's weight, rounded down: a unit's rows sum to at most per_unit whole rows."""

@@ -64,7 +64,7 @@ def span(q: Fraction, change: Relation) -> Fraction:
 
 
 @dataclass(frozen=True)
-class Ranked:
+class RankedRows:
     """Rows sorted as points of the grid, and the weight before each."""
 
     points: int
@@ -72,7 +72,7 @@ class Ranked:
     before: Integers  # one more than places: the last is the weight of all
 
     @classmethod
-    def of(cls, points: int, places: Integers, weights: Integers | None) -> Ranked:
+    def of(cls, points: int, places: Integers, weights: Integers | None) -> RankedRows:
         """Weights sum to less than 2^62; None where every row has weight 1."""
         if weights is None:
             return cls(points, np.sort(places), np.arange(places.size + 1))

@@ -26,7 +26,7 @@ from ..rows import Rows
 from ..runs import Bulk, sizes
 from ..schema import Table
 from ..units import Unit, rows_or_users
-from .thresholds import Asked, Gate, Watch, gate_of, put_on_grid
+from .thresholds import Gate, GateConversation, GridQuestion, gate_of, put_on_grid
 
 _ROOT_BITS = 20
 
@@ -137,12 +137,12 @@ class SparseVector(Interactive):
         """The noise of a number, in sensitivities."""
         return None if self.answers_epsilon is None else self.count / self.answers_epsilon
 
-    def answer_law(self, question: Asked) -> RoundedLaplace | None:
+    def answer_law(self, question: GridQuestion) -> RoundedLaplace | None:
         """The noise of a number, in steps of the question."""
         scale = self._answer_scale
         return None if scale is None else RoundedLaplace(exact.float_above(question.reach * scale))
 
-    def accept(self, question: Any, table: Table) -> Asked:
+    def accept(self, question: Any, table: Table) -> GridQuestion:
         query, threshold = self._split(question)
         accept_query(query, self, table)
         return self._asked(query, threshold)
@@ -154,7 +154,7 @@ class SparseVector(Interactive):
             return question[0], question[1]
         return question, self.threshold
 
-    def _asked(self, query: Any, threshold: Any) -> Asked:
+    def _asked(self, query: Any, threshold: Any) -> GridQuestion:
         checks.instance(query, Bounded, "questions", "bounded queries, such as bounds.count(unit)")
         if query.unit != self.unit:
             raise ArgumentError(f"the question protects [{query.unit}], the plan protects [{self.unit}].")
@@ -182,13 +182,13 @@ class SparseVector(Interactive):
         every question, and after the last crossing nothing is asked."""
         gate = self.gate
         threshold, left = gate.begin(noise, trials), np.full(trials, gate.count, dtype=np.int64)
-        told = []
+        verdicts = []
         for question in self._accepted(rows.table):
             values = question.in_units(question.query.steps(rows, question.exponent), gate.finer)
-            answers = gate.told(gate.noisy(values, trials, noise), threshold, left)
+            answers = gate.compare(gate.noisy(values, trials, noise), threshold, left)
             left = left - np.sum(answers == 1, axis=1)
-            told.append(answers)
-        return np.concatenate(told, axis=1).astype(np.float64)
+            verdicts.append(answers)
+        return np.concatenate(verdicts, axis=1).astype(np.float64)
 
     def finish(self, raw: list[Any]) -> list[Any]:
         """True or False; with numbers, the number or None. A list of them for a question of several numbers."""
@@ -237,12 +237,12 @@ class SparseVector(Interactive):
         return cls(epsilon=1, protects=rows, threshold=2, questions=questions)
 
 
-class _Watch(Watch):
+class _Watch(GateConversation):
     def __init__(self, plan: SparseVector, run: Run) -> None:
         super().__init__(plan.gate, run.noise)
         self._plan = plan
 
-    def answer(self, rows: Rows, question: Asked) -> dict[str, Any]:
+    def answer(self, rows: Rows, question: GridQuestion) -> dict[str, Any]:
         steps = question.query.steps(rows, question.exponent)
         above = self._above(question, steps)
         answers: dict[str, Any] = {"above": bool(above[0]) if question.single else above}

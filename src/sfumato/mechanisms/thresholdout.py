@@ -23,7 +23,7 @@ from ..record import record
 from ..rows import Rows
 from ..schema import Table
 from ..units import Unit, rows_or_users
-from .thresholds import Asked, Gate, Watch, gate_of, in_steps, put_on_grid
+from .thresholds import Gate, GateConversation, GridQuestion, gate_of, in_steps, put_on_grid
 
 
 @record("plan-thresholdout/1")
@@ -116,16 +116,16 @@ class Thresholdout(Interactive):
     def gate(self) -> Gate:
         return gate_of(threshold_scale=self._noise / 2, query_scale=self._noise, count=self.count)
 
-    def answer_law(self, question: Asked) -> RoundedLaplace:
+    def answer_law(self, question: GridQuestion) -> RoundedLaplace:
         """The noise of a shown number, in steps of the question."""
         return RoundedLaplace(exact.float_above(question.reach * self._noise))
 
-    def accept(self, question: Any, table: Table) -> Held:
+    def accept(self, question: Any, table: Table) -> HoldoutQuestion:
         query, training = _split(question)
         accept_query(query, self, table)
         return self._held(query, training)
 
-    def _held(self, query: Any, training: Any) -> Held:
+    def _held(self, query: Any, training: Any) -> HoldoutQuestion:
         checks.instance(query, Bounded, "questions", "(query, training value), such as (bounds.share(...), 0.52)")
         if query.unit != self.unit:
             raise ArgumentError(f"the question protects [{query.unit}], the plan protects [{self.unit}].")
@@ -139,7 +139,7 @@ class Thresholdout(Interactive):
         )
         names = len(query.names)
         steps = in_steps(training, names, on_grid.exponent, "training value")
-        return Held(on_grid, np.broadcast_to(np.asarray(training, dtype=np.float64), (names,)), steps)
+        return HoldoutQuestion(on_grid, np.broadcast_to(np.asarray(training, dtype=np.float64), (names,)), steps)
 
     def _begin(self, run: Run) -> Conversation:
         return _Holdout(self, run)
@@ -185,21 +185,21 @@ class Thresholdout(Interactive):
 
 
 @dataclass(frozen=True)
-class Held:
+class HoldoutQuestion:
     """An accepted question: on its grid, with its training values, also in steps."""
 
-    asked: Asked
+    on_grid: GridQuestion
     training: NDArray[np.float64]
     steps: Any
 
 
-class _Holdout(Watch):
+class _Holdout(GateConversation):
     def __init__(self, plan: Thresholdout, run: Run) -> None:
         super().__init__(plan.gate, run.noise)
         self._plan = plan
 
-    def answer(self, rows: Rows, question: Held) -> dict[str, Any]:
-        on_grid = question.asked
+    def answer(self, rows: Rows, question: HoldoutQuestion) -> dict[str, Any]:
+        on_grid = question.on_grid
         steps = on_grid.query.steps(rows, on_grid.exponent)
         above = self._above(on_grid, np.abs(steps - question.steps))
         shown = steps[: above.size][above]

@@ -53,7 +53,7 @@ class Gate:
         """The values with fresh noise on each, anew for each trial. Only `told` may see them."""
         return values + noise.draw(self.query_law, trials * values.size).reshape(trials, values.size)
 
-    def told(self, noisy: Integers, threshold: Integers, left: Integers) -> Answers:
+    def compare(self, noisy: Integers, threshold: Integers, left: Integers) -> Answers:
         """ABOVE or 0 for each value in turn, NOT_ASKED after the last crossing that is left.
 
         `threshold` and `left` have an entry for each row of `noisy`: a conversation is one row, audits look at many.
@@ -64,7 +64,7 @@ class Gate:
 
     def answer(self, values: Integers, threshold: Integers, left: Integers, noise: Noise) -> NDArray[np.bool_]:
         """One conversation's answers: which values are above, as far as it goes."""
-        verdict = self.told(self.noisy(values, 1, noise), threshold, left)[0]
+        verdict = self.compare(self.noisy(values, 1, noise), threshold, left)[0]
         return np.asarray(verdict[verdict != NOT_ASKED] == ABOVE)
 
     def width(self, alpha: float, questions: int) -> float:
@@ -76,7 +76,7 @@ class Gate:
         return steps / self.finer
 
 
-class Watch(Conversation):
+class GateConversation(Conversation):
     """One conversation at a gate: its noisy threshold, and how many crossings are left."""
 
     def __init__(self, gate: Gate, noise: Noise) -> None:
@@ -88,7 +88,7 @@ class Watch(Conversation):
     def over(self) -> bool:
         return not self._left[0]
 
-    def _above(self, question: Asked, steps: Any) -> NDArray[np.bool_]:
+    def _above(self, question: GridQuestion, steps: Any) -> NDArray[np.bool_]:
         """Which of the numbers are above, as far as the conversation goes; those that are, count."""
         values = question.in_units(steps, self._gate.finer)
         above = self._gate.answer(values, self._threshold, self._left, self._noise)
@@ -108,7 +108,7 @@ def gate_of(*, threshold_scale: Fraction, query_scale: Fraction, count: int, par
 
 
 @dataclass(frozen=True)
-class Asked:
+class GridQuestion:
     """A question on its grid: 2^exponent to a step, `reach` whole steps of sensitivity, thresholds in steps."""
 
     query: Bounded
@@ -136,7 +136,7 @@ def put_on_grid(
     answer_scale: Fraction | None = None,
     reach: Fraction | None = None,
     parts: int = 1,
-) -> Asked:
+) -> GridQuestion:
     """The query on a grid chosen from public fields.
 
     answer_scale  the noise on shown values, in sensitivities, which must be drawable on that grid
@@ -144,7 +144,7 @@ def put_on_grid(
     parts         the sensitivity is a whole multiple of so many steps
     """
     exponent, steps = _grid(query, finer, answer_scale, reach, parts)
-    return Asked(query, exponent, steps, in_steps(threshold, len(query.names), exponent, "threshold"))
+    return GridQuestion(query, exponent, steps, in_steps(threshold, len(query.names), exponent, "threshold"))
 
 
 @lru_cache(maxsize=256)
@@ -177,19 +177,19 @@ def _multiple(number: Fraction | int, of: int) -> int:
     return of * math.ceil(Fraction(number) / of)
 
 
-def in_steps(given: Any, length: int, exponent: int, name: str) -> Any:
+def in_steps(public: Any, length: int, exponent: int, name: str) -> Any:
     """A public number, or one for each of the query's numbers, to the nearest step."""
     allowed = "a finite number" + (f", or {length} of them" if length > 1 else "")
-    if isinstance(given, np.ndarray | tuple | list):
-        numbers = given if isinstance(given, np.ndarray) else np.array([_number(each, name) for each in given])
+    if isinstance(public, np.ndarray | tuple | list):
+        numbers = public if isinstance(public, np.ndarray) else np.array([_number(each, name) for each in public])
         if numbers.shape != (length,) or numbers.dtype.kind not in "iuf" or not np.isfinite(numbers).all():
-            raise checks.refuse(name, given, allowed)
+            raise checks.refuse(name, public, allowed)
     else:
-        numbers = np.array(_number(given, name))
+        numbers = np.array(_number(public, name))
     with np.errstate(over="ignore", under="ignore"):
         steps = np.rint(np.ldexp(numbers.astype(np.float64), -exponent))
     return np.clip(steps, -float(_WIDE), float(_WIDE)).astype(np.int64)
 
 
-def _number(given: Any, name: str) -> float:
-    return float(checks.bound(given, name))
+def _number(public: Any, name: str) -> float:
+    return float(checks.bound(public, name))

@@ -40,7 +40,7 @@ class _Stream:
         self._encrypt = Cipher(algorithms.AES(key[:32]), modes.CTR(key[32:48])).encryptor()
         self._pool = np.empty(0, dtype=np.uint64)
         self._next = 0
-        self.given = 0
+        self.drawn = 0
 
     def fill(self, out: Words) -> None:
         out[:] = 0
@@ -48,7 +48,7 @@ class _Stream:
         self._encrypt.update_into(view, view)
 
     def words(self, count: int) -> Words:
-        self.given += count
+        self.drawn += count
         if count >= _POOL:
             out = np.empty(count, dtype=np.uint64)
             self.fill(out)
@@ -77,7 +77,7 @@ class SecureBits:
     def words(self, count: int) -> Words:
         with self._lock:
             stream = self._stream
-            if stream is None or stream.given > _REKEY:
+            if stream is None or stream.drawn > _REKEY:
                 stream = self._stream = _Stream(os.urandom(48))
             return stream.words(count)
 

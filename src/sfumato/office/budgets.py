@@ -35,12 +35,12 @@ class Stand(NamedTuple):
 
 def stands(ledger: Ledger, names: Iterable[str], plan: Plan[Any, Any] | None = None) -> dict[str, Stand]:
     """Where accounts stand, or would stand after a plan."""
-    found = {}
+    stands_of = {}
     for name in names:
-        told = ledger.balance(name, plan)
-        amount = None if told is None else told.spent if plan is None or not told.fits else told.after
-        found[name] = Stand(ledger.used(name, plan), None if amount is None else float(amount))
-    return found
+        balance = ledger.balance(name, plan)
+        amount = None if balance is None else balance.spent if plan is None or not balance.fits else balance.after
+        stands_of[name] = Stand(ledger.used(name, plan), None if amount is None else float(amount))
+    return stands_of
 
 
 def with_changes(
@@ -50,43 +50,43 @@ def with_changes(
     room: Mapping[str, int | None] | None = None,
 ) -> list[AccountDocument]:
     """The same, with what was before and is after."""
-    found = []
-    for each in now:
-        start, end = before[each.account], after[each.account]
+    changed = []
+    for account in now:
+        start, end = before[account.account], after[account.account]
         fits = end.used is None or math.isfinite(end.used)
-        end = end if fits and end.used is not None else Stand(each.used, each.amount)
-        left = None if room is None or not fits else room.get(each.account)
-        change = replace(each, before=start.used, used=end.used, amount_before=start.amount, amount=end.amount)
-        found.append(replace(change, fits=fits, room=left))
-    return found
+        end = end if fits and end.used is not None else Stand(account.used, account.amount)
+        left = None if room is None or not fits else room.get(account.account)
+        change = replace(account, before=start.used, used=end.used, amount_before=start.amount, amount=end.amount)
+        changed.append(replace(change, fits=fits, room=left))
+    return changed
 
 
 def room_for(ledger: Ledger, names: Iterable[str], plan: Plan[Any, Any], *, paid: bool) -> dict[str, int | None]:
     """How many more like the plan fit on each account, after this one: it is `paid`, or would be."""
     room: dict[str, int | None] = {}
     for name in names:
-        told = ledger.balance(name, plan)
-        room[name] = None if told is None else (told.room or 0) + (paid and bool(told.fits))
+        balance = ledger.balance(name, plan)
+        room[name] = None if balance is None else (balance.room or 0) + (paid and bool(balance.fits))
     return room
 
 
-def balance_of(each: AccountDocument, *, now: bool = False) -> Balance | None:
+def balance_of(account: AccountDocument, *, now: bool = False) -> Balance | None:
     """What everything so far amounts to, what this release makes or made of it, and how many more like it fit. In a
     quote, as it stands `now`."""
-    if each.limit is None or each.used is None:
+    if account.limit is None or account.used is None:
         return None
-    word, most = ("rho", each.limit.rho) if each.limit.rho is not None else ("epsilon", each.limit.epsilon)
+    word, most = ("rho", account.limit.rho) if account.limit.rho is not None else ("epsilon", account.limit.epsilon)
     assert most is not None
     # Twelve digits of a float, so that 0.4 is not told as a hair above.
-    spent = each.amount or 0.0
-    start = spent if each.before is None else each.amount_before or 0.0
+    spent = account.amount or 0.0
+    start = spent if account.before is None else account.amount_before or 0.0
     before, after = (Fraction(f"{size:.12g}") for size in (start, spent))
-    told = Balance(word, after, Fraction(most), Fraction(each.limit.delta or 0), room=each.room)
-    if each.before is None:
-        return told
+    balance = Balance(word, after, Fraction(most), Fraction(account.limit.delta or 0), room=account.room)
+    if account.before is None:
+        return balance
     if not now:
-        return replace(told, was=before, fits=True)
-    return replace(told, spent=before, after=after if before != after else None, fits=True)
+        return replace(balance, was=before, fits=True)
+    return replace(balance, spent=before, after=after if before != after else None, fits=True)
 
 
 def limit_of(budget: Budget) -> Limit:

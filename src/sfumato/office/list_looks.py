@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from typing import Any, Literal
 
 from ..plan import Plan
-from ..project.plans import Listed
+from ..project.plans import ListedRelease
 from ..project.project import Project
 from ..release import Release
 from .asking import RehearseDocument, expected, rehearsed
@@ -95,7 +95,7 @@ def rehearsals(
 ) -> tuple[RehearsalsDocument, list[Release]]:
     """Run each release of a list on made-up rows. The ledger is not asked, and need not be there."""
 
-    def one(listed: Listed, plan: Plan[Any, Any]) -> tuple[RehearsedRelease, Release]:
+    def one(listed: ListedRelease, plan: Plan[Any, Any]) -> tuple[RehearsedRelease, Release]:
         document, release = rehearsed(project, plan, alpha=listed.alpha, rows=rows, watch=watch)
         return RehearsedRelease(name=listed.name, answer=document), release
 

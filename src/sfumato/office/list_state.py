@@ -16,7 +16,7 @@ from ..curator import Curator
 from ..errors import ReceiptError, SfumatoError
 from ..ledger import Ledger
 from ..plan import Plan
-from ..project.plans import Listed, ReleaseList
+from ..project.plans import ListedRelease, ReleaseList
 from ..project.project import Project
 
 # answered before; paid, and not begun; not paid; paid, and stopped while it ran
@@ -26,7 +26,7 @@ State = Literal["answered", "paid", "new", "stopped"]
 class ListError(SfumatoError):
     """Releases of a list that are refused, each with why."""
 
-    def __init__(self, listed: ReleaseList, refused: Sequence[tuple[Listed, SfumatoError]]) -> None:
+    def __init__(self, listed: ReleaseList, refused: Sequence[tuple[ListedRelease, SfumatoError]]) -> None:
         lines = (f"{listed.file.name}:{release.line}: {release.name}: {error}" for release, error in refused)
         super().__init__("\n".join(lines))
         self.listed, self.refused = listed, tuple(refused)
@@ -47,11 +47,11 @@ class Item:
     key: str
 
 
-def built(listed: ReleaseList, project: Project) -> list[tuple[Listed, Plan[Any, Any]]]:
+def built(listed: ReleaseList, project: Project) -> list[tuple[ListedRelease, Plan[Any, Any]]]:
     """Every plan of the list. All that are refused are told together."""
-    plans: list[tuple[Listed, Plan[Any, Any]]] = []
-    refused: list[tuple[Listed, SfumatoError]] = []
-    first_of: dict[tuple[str, str | None], Listed] = {}
+    plans: list[tuple[ListedRelease, Plan[Any, Any]]] = []
+    refused: list[tuple[ListedRelease, SfumatoError]] = []
+    first_of: dict[tuple[str, str | None], ListedRelease] = {}
     for release in listed.releases:
         try:
             plan = release.plan(project)
@@ -75,13 +75,13 @@ def unpaid(items: list[Item]) -> list[Item]:
 
 
 def items(
-    plans: list[tuple[Listed, Plan[Any, Any]]], ledger: Ledger, curator: Curator, *, pay_again: bool
+    plans: list[tuple[ListedRelease, Plan[Any, Any]]], ledger: Ledger, curator: Curator, *, pay_again: bool
 ) -> list[Item]:
     """The releases, with where each stands."""
     return [_item(release, plan, ledger, curator, pay_again=pay_again) for release, plan in plans]
 
 
-def _item(release: Listed, plan: Plan[Any, Any], ledger: Ledger, curator: Curator, *, pay_again: bool) -> Item:
+def _item(release: ListedRelease, plan: Plan[Any, Any], ledger: Ledger, curator: Curator, *, pay_again: bool) -> Item:
     data, accounts = curator.private.address, curator.accounts
     plan = curator.form_of(plan)
     times, state = 0, _state(ledger, curator, plan, 0)
@@ -108,8 +108,8 @@ def _state(ledger: Ledger, curator: Curator, plan: Plan[Any, Any], times: int) -
 
 def key_of(curator: Curator, plan: Plan[Any, Any], times: int) -> str:
     """The key under which a plan of a list is paid for the n-th time."""
-    asked = {"run": plan.hash, "data": curator.private.address, "accounts": curator.accounts, "times": times}
-    return f"run {record.digest(asked)[:40]}"
+    request = {"run": plan.hash, "data": curator.private.address, "accounts": curator.accounts, "times": times}
+    return f"run {record.digest(request)[:40]}"
 
 
 def key_of_list(new: list[Item], times: int) -> str:

@@ -11,7 +11,7 @@ from ..combine import Sequence
 from ..errors import BudgetError, DataError, PolicyError, ReceiptError, SfumatoError, UnsupportedEventError
 from ..plain_text import printable
 from ..plan import Plan, price_text
-from ..project.plans import Listed, ReleaseList
+from ..project.plans import ListedRelease, ReleaseList
 from ..project.project import Project
 from .answers import count_of, encoded
 from .desk import Desk, at_desk, ready
@@ -96,7 +96,7 @@ class ListOrder:
     file: Path
     pay_again: bool = False
     wait: float = 0.0
-    plans: list[tuple[Listed, Plan[Any, Any]]] = field(default_factory=list)
+    plans: list[tuple[ListedRelease, Plan[Any, Any]]] = field(default_factory=list)
 
     @classmethod
     def of(cls, listed: ReleaseList, project: Project, file: Path, **more: Any) -> ListOrder:

@@ -89,8 +89,8 @@ def _larger_budgets(state: Filter, plan: Plan[Any, Any]) -> Iterator[Budget]:
 def _room_for_less(ledger: Ledger, account: str, plan: Plan[Any, Any], part: Literal["epsilon", "delta"]) -> str | None:
     """The largest epsilon, or delta, at which the same plan would fit, rounded down. None where the plan has none to
     make smaller."""
-    asked = getattr(plan, part, None)
-    if not isinstance(asked, Fraction) or not asked or not is_dataclass(plan) or plan.steps is not None:
+    wanted = getattr(plan, part, None)
+    if not isinstance(wanted, Fraction) or not wanted or not is_dataclass(plan) or plan.steps is not None:
         return None
     room, shrinking = ledger.room(account), cast(Any, plan)
 
@@ -102,7 +102,7 @@ def _room_for_less(ledger: Ledger, account: str, plan: Plan[Any, Any], part: Lit
         except SfumatoError:
             return False
 
-    low, high = asked / 4096, asked
+    low, high = wanted / 4096, wanted
     if not fits(low):
         return "room: for none like it, however small"
     while high - low > _FINE * low:

@@ -24,7 +24,7 @@ from .documents import AccountDocument, Agreement, Document, Part, ReceiptDocume
 from .files import write_out
 from .problems import OfficeError
 from .training_plan import Public, plan_of, public_of
-from .training_state import Stand, TrainingOrder, check_file, checkpoint_of, key_of, stand_of
+from .training_state import TrainingOrder, TrainingStand, check_file, checkpoint_of, key_of, stand_of
 from .watch import SILENT, Watch
 
 if TYPE_CHECKING:
@@ -279,9 +279,9 @@ def _forecast(plan: SGD) -> ForecastDocument:
 
 def _write(release: Release, out: Path, checkpoint: Path | None) -> None:
     """The weights; then the checkpoint has served its time: the ledger keeps the answer."""
-    held = io.BytesIO()
-    release.value.save(held)
-    write_out(out, held.getvalue())
+    buffer = io.BytesIO()
+    release.value.save(buffer)
+    write_out(out, buffer.getvalue())
     if checkpoint is not None:
         checkpoint.unlink(missing_ok=True)
 
@@ -297,10 +297,10 @@ def _measured(plan: SGD, model: Any, public: Public) -> MeasuredDocument:
     loss, accuracy = measured(model, plan.loss.call, ((public.inputs,), public.target))
     groups: list[GroupDocument] = []
     if public.groups is not None:
-        found = learn.by_group(model, public.inputs, public.target, public.groups)
+        by_group = learn.by_group(model, public.inputs, public.target, public.groups)
         groups = [
             GroupDocument(name=str(name), accuracy=share, error=error, records=count)
-            for name, (share, error, count) in found.items()
+            for name, (share, error, count) in by_group.items()
         ]
     return MeasuredDocument(records=len(public), loss=loss, accuracy=accuracy, groups=groups)
 
@@ -312,7 +312,7 @@ def _next(document: TrainDocument) -> list[str]:
     return [*lines, "sfumato ledger report, for whoever must sign"]
 
 
-def _document(project: Project, training: Training, plan: SGD, key: str, stand: Stand) -> TrainDocument:
+def _document(project: Project, training: Training, plan: SGD, key: str, stand: TrainingStand) -> TrainDocument:
     form, norm = training.form, float(plan.clip.norm)
     share = plan.sampling.expected / getattr(plan.sampling, "population", plan.sampling.slots)
     goes_on = stand.drawn if stand.receipt is not None and not stand.answered else None
@@ -366,7 +366,7 @@ def worse_for(groups: list[GroupDocument]) -> str | None:
     group that is smaller than the other, and as far as public records tell."""
     if len(groups) < 2:
         return None
-    least, most = min(groups, key=lambda each: each.accuracy), max(groups, key=lambda each: each.accuracy)
+    least, most = min(groups, key=lambda group: group.accuracy), max(groups, key=lambda group: group.accuracy)
     pairs = math.comb(len(groups), 2)
     wider = NormalDist().inv_cdf(1 - 0.05 / (2 * pairs)) / NormalDist().inv_cdf(0.975)
     if most.accuracy - least.accuracy <= wider * math.hypot(least.error, most.error):

@@ -44,12 +44,12 @@ def plan_of(project: Project, training: Training) -> SGD:
     target = _trying(
         training, "target", lambda: learn.Target(form.target.column, type=form.target.type, scaled=form.target.scaled)
     )
-    for field, each in (("features", features), ("target", target)):
-        _trying(training, field, partial(each.check, table))
+    for field, encoder in (("features", features), ("target", target)):
+        _trying(training, field, partial(encoder.check, table))
     classes = class_count(target, table)
     model = _model(training, features.shape(table), classes)
     loss, clip = _loss(training, classes), _clip(training)
-    given: dict[str, Any] = {
+    fields: dict[str, Any] = {
         "rate": training.rate,
         "batch_size": form.batch_size,
         "steps": training.steps,
@@ -67,13 +67,13 @@ def plan_of(project: Project, training: Training) -> SGD:
     }
     if "optimizer" in form.model_fields_set:
         settings = dict(form.optimizer.model_extra or {})
-        given["optimiser"] = _trying(training, "optimizer", lambda: learn.optimiser(form.optimizer.name, **settings))
+        fields["optimiser"] = _trying(training, "optimizer", lambda: learn.optimiser(form.optimizer.name, **settings))
     data = project.private
     plan = _trying(
         training,
         "",
         lambda: learn.sgd(
-            model, loss, data=data, inputs=features, target=target, clip=clip, delta=training.delta, **given
+            model, loss, data=data, inputs=features, target=target, clip=clip, delta=training.delta, **fields
         ),
     )
     if training.multiplier is not None and training.epsilon is not None and plan.price() > training.epsilon:
@@ -160,12 +160,12 @@ def _clip(training: Training) -> Any:
     from .. import learn
 
     form, norm = training.form.clip, training.norm
-    given = {name: getattr(form, name) for name in form.model_fields_set - {"rule"}}
-    if odd := sorted(set(given) - set(_OF_RULES[form.rule])):
+    settings = {name: getattr(form, name) for name in form.model_fields_set - {"rule"}}
+    if odd := sorted(set(settings) - set(_OF_RULES[form.rule])):
         raise training.wrong(
             f"clip.{odd[0]}", f"{form.rule} clipping has no {odd[0]}", "leave it out, or correct the rule"
         )
-    if form.rule == "per-group" and "weights" not in given:
+    if form.rule == "per-group" and "weights" not in settings:
         raise training.wrong("clip", "weights is missing", 'add weights by pattern, such as {"head.*": 1, "*": 1}')
     rules: dict[str, Callable[..., Any]] = {
         "flat": learn.Flat,
@@ -174,7 +174,7 @@ def _clip(training: Training) -> Any:
         "automatic": learn.Automatic,
         "adaptive": learn.Adaptive,
     }
-    return _trying(training, "clip", lambda: rules[form.rule](norm=norm, **given))
+    return _trying(training, "clip", lambda: rules[form.rule](norm=norm, **settings))
 
 
 def _trying(training: Training, field: str, make: Callable[[], T]) -> T:
@@ -232,11 +232,11 @@ def public_of(project: Project, training: Training, plan: SGD) -> Public | None:
         cause = f"{path.name} cannot be read with the columns of {table.name!r}"
         raise training.wrong("public_test", cause, "give a file with the same columns") from None
     features: Features = plan.inputs[0]
-    kept = np.flatnonzero(plan.target.readable(rows) & features.readable(rows))
-    if not len(kept):
+    readable = np.flatnonzero(plan.target.readable(rows) & features.readable(rows))
+    if not len(readable):
         raise training.wrong("public_test", "no record in it has a target", "give a file with the same columns")
-    groups = None if form.subgroup is None else _groups(rows, form.subgroup, kept)
-    return Public(features.tensor(rows, kept), plan.target.tensor(rows, kept), groups)
+    groups = None if form.subgroup is None else _groups(rows, form.subgroup, readable)
+    return Public(features.tensor(rows, readable), plan.target.tensor(rows, readable), groups)
 
 
 def _open(column: Column) -> Column:
@@ -244,23 +244,23 @@ def _open(column: Column) -> Column:
 
 
 def _read(table: Table, path: Path, project: Project) -> Rows:
-    made = source(str(path))
+    file = source(str(path))
     own = (
         next(iter(project.sources.values()))
         if len(project.sources) == 1
         else project.sources[project.private.table.name]
     )
-    if isinstance(made, Csv) and isinstance(own, Csv) and path.suffix.lower() == Path(str(own.path)).suffix.lower():
-        made = replace(own, path=str(path))  # written as the private one is
-    made.check(table)
-    return Rows.read(table, columns_of(table, made), Unit())
+    if isinstance(file, Csv) and isinstance(own, Csv) and path.suffix.lower() == Path(str(own.path)).suffix.lower():
+        file = replace(own, path=str(path))  # written as the private one is
+    file.check(table)
+    return Rows.read(table, columns_of(table, file), Unit())
 
 
-def _groups(rows: Rows, name: str, kept: Any) -> list[str]:
+def _groups(rows: Rows, name: str, readable: Any) -> list[str]:
     """The subgroup of each record, in words."""
     column, series = rows.table.column(name), rows[name]
-    values, valid = series.values[kept], series.valid[kept]
+    values, valid = series.values[readable], series.valid[readable]
     if column.type == "category":
-        known = [str(each) for each in column.categories]
-        return [known[value] if ok else "(none)" for value, ok in zip(values, valid, strict=True)]
+        categories = [str(each) for each in column.categories]
+        return [categories[value] if ok else "(none)" for value, ok in zip(values, valid, strict=True)]
     return [str(bool(value)).lower() if ok else "(none)" for value, ok in zip(values, valid, strict=True)]

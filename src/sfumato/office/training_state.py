@@ -46,7 +46,7 @@ class TrainingOrder:
 
 
 @dataclass(frozen=True)
-class Stand:
+class TrainingStand:
     """Where a training stands in the ledger.
 
     receipt   of the payment under its key, if there was one
@@ -66,24 +66,24 @@ class Stand:
 
 def key_of(curator: Curator, plan: SGD) -> str:
     """The same training on the same data and accounts has the same key: run again, it goes on."""
-    asked = {"train": plan.hash, "data": curator.private.address, "accounts": curator.accounts}
-    return f"train {record.digest(asked)[:40]}"
+    request = {"train": plan.hash, "data": curator.private.address, "accounts": curator.accounts}
+    return f"train {record.digest(request)[:40]}"
 
 
-def stand_of(ledger: Ledger, curator: Curator, plan: SGD, key: str) -> Stand:
+def stand_of(ledger: Ledger, curator: Curator, plan: SGD, key: str) -> TrainingStand:
     data = curator.private.address
     before = ledger.paid(key, curator.accounts, plan, data=data)
     if before is None:
-        return Stand(None, ledger.answer(curator.accounts, plan.hash, data) is not None)
+        return TrainingStand(None, ledger.answer(curator.accounts, plan.hash, data) is not None)
     receipt, answer = before
     if answer is not None or not receipt.by_steps:
-        return Stand(receipt, answer is not None)
+        return TrainingStand(receipt, answer is not None)
     drawn, left = ledger.steps(receipt)
-    return Stand(receipt, False, drawn, left)
+    return TrainingStand(receipt, False, drawn, left)
 
 
 def checkpoint_of(
-    order: TrainingOrder, project: Project, plan: SGD, stand: Stand, key: str, watch: Watch
+    order: TrainingOrder, project: Project, plan: SGD, stand: TrainingStand, key: str, watch: Watch
 ) -> Path | None:
     """The file that keeps what is done. One of another training is refused here, before anything is paid or drawn."""
     if stand.answered:

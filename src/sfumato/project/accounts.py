@@ -32,18 +32,18 @@ class Accounts:
 
 def open_accounts(ledger: Ledger, name: str, unit: Unit, total: Budget, parts: Mapping[str, Budget]) -> Accounts:
     """Make the accounts that are missing. Asked again, it makes nothing, and tells what differs."""
-    made, differs = [], []
+    opened, differs = [], []
     for account, budget in ((name, total), *parts.items()):
         parent, protects = (None, unit) if account == name else (name, None)
-        known = _known(ledger, account)
-        if known is None:
+        statement = _known(ledger, account)
+        if statement is None:
             level = "data set" if parent is None else "project"
             reason = f"the budget of the project {name!r}"
             ledger.open_account(account, budget, parent=parent, level=level, unit=protects, reason=reason)
-            made.append(f"account {account!r} was made, with {budget}" + (f", below {parent!r}" if parent else ""))
+            opened.append(f"account {account!r} was made, with {budget}" + (f", below {parent!r}" if parent else ""))
         else:
-            differs += [f"account {account!r} {text}" for text in _differences(known, budget, parent, protects)]
-    return Accounts(tuple(made), tuple(differs))
+            differs += [f"account {account!r} {text}" for text in _differences(statement, budget, parent, protects)]
+    return Accounts(tuple(opened), tuple(differs))
 
 
 def _known(ledger: Ledger, account: str) -> Statement | None:
@@ -53,20 +53,24 @@ def _known(ledger: Ledger, account: str) -> Statement | None:
         return None
 
 
-def _differences(known: Statement, wanted: Budget, parent: str | None, unit: Unit | None) -> Iterator[str]:
-    if known.is_closed:
+def _differences(statement: Statement, wanted: Budget, parent: str | None, unit: Unit | None) -> Iterator[str]:
+    if statement.is_closed:
         yield "is closed in the ledger"
-    if known.limit is None:
+    if statement.limit is None:
         yield f"has no limit in the ledger, but {wanted} in the file"
-    elif (known.limit.epsilon, known.limit.delta, known.limit.rho) != (wanted.epsilon, wanted.delta, wanted.rho):
-        yield f"has {known.limit} in the ledger, but {wanted} in the file: the ledger's holds"
-    elif known.limit.shares not in (wanted.shares, shares_of_before(wanted)):
+    elif (statement.limit.epsilon, statement.limit.delta, statement.limit.rho) != (
+        wanted.epsilon,
+        wanted.delta,
+        wanted.rho,
+    ):
+        yield f"has {statement.limit} in the ledger, but {wanted} in the file: the ledger's holds"
+    elif statement.limit.shares not in (wanted.shares, shares_of_before(wanted)):
         yield "adds up its spends in other gauges than the file asks for: they were fixed when it was opened"
-    if parent is not None and known.parent != parent:
+    if parent is not None and statement.parent != parent:
         yield (
-            f"stands below {known.parent!r} in the ledger, not below {parent!r}"
-            if known.parent
+            f"stands below {statement.parent!r} in the ledger, not below {parent!r}"
+            if statement.parent
             else (f"stands below no other in the ledger, not below {parent!r}")
         )
-    if unit is not None and known.unit is not None and known.unit != str(unit):
-        yield f"protects [{known.unit}] in the ledger, but [{unit}] in the file"
+    if unit is not None and statement.unit is not None and statement.unit != str(unit):
+        yield f"protects [{statement.unit}] in the ledger, but [{unit}] in the file"

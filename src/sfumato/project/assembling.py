@@ -61,22 +61,22 @@ def assembled(file: Path) -> Project:
 
 
 def _place(form: ProjectForm, folder: Path, text: Text, faults: Faults) -> LedgerPlace:
-    given = form.ledger
-    served = is_address(given.place)
-    anchor, key = (None if each is None else folder / each for each in (given.anchor, given.key))
+    place = form.ledger
+    served = is_address(place.place)
+    anchor, key = (None if each is None else folder / each for each in (place.anchor, place.key))
     if (anchor is None) != (key is None):
         faults.add(("ledger",), "anchor and key belong together", "give both, or neither")
-    if anchor is not None and not served and anchor.parent.resolve() == (folder / given.place).parent.resolve():
+    if anchor is not None and not served and anchor.parent.resolve() == (folder / place.place).parent.resolve():
         faults.add(
             ("ledger", "anchor"),
             "the anchor lies in the ledger's folder, and would be copied and restored with it",
             "give it a folder of its own, such as anchor/budget.anchor; best on another disk",
         )
     return LedgerPlace(
-        place=given.place if served else str(folder / given.place),
+        place=place.place if served else str(folder / place.place),
         anchor=anchor,
         key=key,
-        principal=given.principal,
+        principal=place.principal,
         file=text.file,
         line=text.said.line(("ledger",)),
     )

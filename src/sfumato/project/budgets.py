@@ -21,7 +21,7 @@ def total_of(form: ProjectForm, faults: Faults) -> Budget | None:
 
 def parts_of(form: ProjectForm, total: Budget, faults: Faults) -> dict[str, Budget]:
     """The budgets of the accounts below it."""
-    found: dict[str, Budget] = {}
+    budgets: dict[str, Budget] = {}
     sizes: dict[str, Fraction] = dict.fromkeys(("epsilon", "delta", "rho"), Fraction(0))
     for name, part in form.budget.allocations.items():
         path: Path = ("budget", "allocations", name)
@@ -30,7 +30,7 @@ def parts_of(form: ProjectForm, total: Budget, faults: Faults) -> dict[str, Budg
             continue
         budget = _part(part, total, form.privacy.accounting_mode, path, faults)
         if budget is not None:
-            found[name] = budget
+            budgets[name] = budget
             for size in sizes:
                 sizes[size] += getattr(budget, size) or 0
     for size, taken in sizes.items():
@@ -38,7 +38,7 @@ def parts_of(form: ProjectForm, total: Budget, faults: Faults) -> dict[str, Budg
             cause = f"the parts add up to more {size} than the total has"
             faults.add(("budget", "allocations"), cause, "give parts of at most 1 in all")
             break
-    return found
+    return budgets
 
 
 def _part(part: AllocationForm, total: Budget, mode: str, path: Path, faults: Faults) -> Budget | None:

@@ -44,13 +44,13 @@ def schema_of(form: ProjectForm, unit: Unit, faults: Faults) -> Schema | None:
     tables: dict[str, Table | None] = {}
     for name, table in form.tables.items():
         tables[name] = _table(("tables", name), table, form, unit, faults)
-    made = {name: table for name, table in tables.items() if table is not None}
-    if not tables or (len(made) == len(tables) and not any(table.private for table in made.values())):
+    complete = {name: table for name, table in tables.items() if table is not None}
+    if not tables or (len(complete) == len(tables) and not any(table.private for table in complete.values())):
         cause = "there is no private table" if tables else "there is no table"
         faults.add(("tables",), cause, "give one, without public: true: a project is for what is to be hidden")
-    if len(made) < len(tables) or not made:
+    if len(complete) < len(tables) or not complete:
         return None
-    return faults.trying(("tables",), lambda: _owned(Schema(made), unit))
+    return faults.trying(("tables",), lambda: _owned(Schema(complete), unit))
 
 
 def _owned(schema: Schema, unit: Unit) -> Schema:
@@ -62,37 +62,37 @@ def _table(path: Place, form: TableForm, project: ProjectForm, unit: Unit, fault
     columns: dict[str, Column | None] = {}
     for name, column in form.columns.items():
         columns[name] = _column((*path, "columns", name), column, faults)
-    made = {name: column for name, column in columns.items() if column is not None}
+    complete = {name: column for name, column in columns.items() if column is not None}
     if not columns:
         faults.add((*path, "columns"), "there is no column", "give those that queries may use")
-    if len(made) < len(columns) or not made:
+    if len(complete) < len(columns) or not complete:
         return None
     owner = form.unit
     if not form.public:
         if unit.column is None and owner is not None:
             faults.add((*path, "unit"), "the unit is a row, so no column names it", "leave unit out here")
             return None
-        owner = unit.column if owner is None and unit.column in made else owner
+        owner = unit.column if owner is None and unit.column in complete else owner
         if unit.column is not None and owner is None:
             cause = f"unit is missing; there is no column {unit.column!r} that would say whose row it is"
             faults.add(path, cause, "add unit: the column that does, or public: true if the table hides nobody")
             return None
-        if owner is not None and owner not in made:
-            faults.add((*path, "unit"), f"there is no column {owner[:60]!r}", meant(owner, list(made)))
+        if owner is not None and owner not in complete:
+            faults.add((*path, "unit"), f"there is no column {owner[:60]!r}", meant(owner, list(complete)))
             return None
-        if owner is not None and (made[owner].type not in ("key", "category") or not made[owner].drops_nulls):
+        if owner is not None and (complete[owner].type not in ("key", "category") or not complete[owner].drops_nulls):
             cause = f"{owner!r} says whose row it is, so its values may not be changed"
             faults.add((*path, "columns", owner), cause, "make it a key, or a category whose nulls are dropped")
             return None
         if owner != unit.column and form.names != unit.column:
             cause = f"the unit is named by {owner!r} here, but the project's unit is user:{unit.column}"
-            faults.add((*path, "unit"), cause, _one_unit(project, unit, owner, made))
+            faults.add((*path, "unit"), cause, _one_unit(project, unit, owner, complete))
             return None
     elif owner is not None:
         faults.add((*path, "unit"), "a public table hides nobody", "leave unit out, or public: true")
         return None
     private, names = not form.public, form.names
-    return faults.trying(path, lambda: Table(made, private=private, unit=owner, rows=form.rows, names=names))
+    return faults.trying(path, lambda: Table(complete, private=private, unit=owner, rows=form.rows, names=names))
 
 
 def _one_unit(form: ProjectForm, unit: Unit, owner: str | None, columns: Mapping[str, Column]) -> str:
@@ -124,13 +124,13 @@ def _column(path: Place, form: ColumnForm, faults: Faults) -> Column | None:
 
 def sources_of(form: ProjectForm, folder: Path, faults: Faults) -> dict[str, Source]:
     """Where the tables are. Nothing is opened, and nothing needs to be there yet."""
-    found: dict[str, Source] = {}
+    sources: dict[str, Source] = {}
     for name, table in form.tables.items():
         path: Place = ("tables", name, "source")
-        made = faults.trying(path, partial(_source, table.source, folder))
-        if made is not None:
-            found[name] = made
-    return found
+        built = faults.trying(path, partial(_source, table.source, folder))
+        if built is not None:
+            sources[name] = built
+    return sources
 
 
 def _source(form: SourceForm, folder: Path) -> Source:
@@ -142,41 +142,41 @@ def _source(form: SourceForm, folder: Path) -> Source:
         raise said(f"* ? and [ stand for several files, and a {kind} table is one", "give the path of one file")
     if kind != ".duckdb" and any(sign in str(folder) for sign in "*?["):
         raise said("the project's folder has * ? or [ in its path, which would stand for others too", "rename it")
-    made = source(str(folder / form.path))
-    given = {name: getattr(form, name) for name in form.model_fields_set - {"path"}}
-    if isinstance(made, Csv) and "table" not in given:
-        return Csv(made.path, **{"delimiter": made.delimiter, **given})
-    if isinstance(made, DuckDBTable) and set(given) <= {"table"}:
-        return DuckDBTable(made.path, form.table)
-    if given:
-        raise said(f"a {kind} file has no {min(given)}", f"leave {min(given)} out")
-    return made
+    file = source(str(folder / form.path))
+    options = {name: getattr(form, name) for name in form.model_fields_set - {"path"}}
+    if isinstance(file, Csv) and "table" not in options:
+        return Csv(file.path, **{"delimiter": file.delimiter, **options})
+    if isinstance(file, DuckDBTable) and set(options) <= {"table"}:
+        return DuckDBTable(file.path, form.table)
+    if options:
+        raise said(f"a {kind} file has no {min(options)}", f"leave {min(options)} out")
+    return file
 
 
 def limits_of(form: ProjectForm, faults: Faults) -> Limits | None:
     if form.limits is None:
         return None
-    given = _given(form.limits)
-    return faults.trying(("limits",), lambda: Limits(**given))
+    fields = _given(form.limits)
+    return faults.trying(("limits",), lambda: Limits(**fields))
 
 
 def engine_of(form: EngineForm | None, folder: Path, faults: Faults) -> dict[str, Any]:
     """What the engine may use, as Private takes it."""
     if form is None:
         return {}
-    given = _given(form)
+    settings = _given(form)
     if form.memory is not None:
         size = re.fullmatch(r"([0-9]{1,6}(?:\.[0-9]{1,6})?) ?([KMGT]?)i?B", form.memory)
         if size is None:
             faults.add(("engine", "memory"), f"{form.memory[:60]!r} is no size", "write one such as 4GB or 500MB")
             return {}
-        given["memory"] = int(Fraction(size.group(1)) * 2 ** _SIZES[size.group(2)])
+        settings["memory"] = int(Fraction(size.group(1)) * 2 ** _SIZES[size.group(2)])
     if form.seconds is not None:
-        given["seconds"] = float(max(0, min(form.seconds, 10**9)))  # 0, and more than a day, are refused
+        settings["seconds"] = float(max(0, min(form.seconds, 10**9)))  # 0, and more than a day, are refused
     if form.temp is not None:
-        given["temp"] = str(folder / form.temp)
-    fits = faults.trying(("engine",), lambda: engine_settings(**given))
-    return {} if fits is None else given
+        settings["temp"] = str(folder / form.temp)
+    fits = faults.trying(("engine",), lambda: engine_settings(**settings))
+    return {} if fits is None else settings
 
 
 def privacy_of(form: PrivacyForm, unit: Unit, faults: Faults, wrong: Wrong) -> Privacy:
@@ -207,16 +207,16 @@ def checked_spend(form: SpendForm, faults: Faults) -> Fraction | None:
         faults.add((*path, "sample_rate"), "it is no probability", "give a number above 0, at most 1")
     if form.steps is not None:
         faults.trying(path, lambda: checks.whole(form.steps, "steps"))
-    found: Fraction | None = multiplier
-    return found
+    fixed: Fraction | None = multiplier
+    return fixed
 
 
 def about_of(form: ProjectForm, faults: Faults) -> About:
     if form.about is None:
         return About()
-    given: dict[str, Any] = _given(form.about)
-    given |= {name: tuple(each) for name, each in given.items() if isinstance(each, list)}
-    return faults.trying(("about",), lambda: About(**given)) or About()
+    fields: dict[str, Any] = _given(form.about)
+    fields |= {name: tuple(each) for name, each in fields.items() if isinstance(each, list)}
+    return faults.trying(("about",), lambda: About(**fields)) or About()
 
 
 def _given(form: Form) -> dict[str, Any]:

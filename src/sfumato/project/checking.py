@@ -63,8 +63,8 @@ def filled(form: type[F], text: Text) -> F:
     try:
         return form.model_validate(text.value)
     except ValidationError as problem:
-        told = problem.errors(include_url=False, include_input=False)
-    faults = [_fault(form, text, each) for each in told]
+        problems = problem.errors(include_url=False, include_input=False)
+    faults = [_fault(form, text, each) for each in problems]
     # A field that is missing because its name has a slip is told once, at the slip.
     slips = {(fault.place.rpartition(".")[0], fault.fix) for fault in faults}
     raise faulty(text.file, [each for each in faults if _slip(each) not in slips])
@@ -75,31 +75,31 @@ def _slip(fault: Fault) -> tuple[str, str] | None:
     return (fault.place, f"did you mean {name}?") if missing == "is missing" else None
 
 
-def _fault(form: type[Form], text: Text, told: Any) -> Fault:
-    path: Path = tuple(part for part in told["loc"] if part not in ("[key]", OF_SQL, OF_KIND))
-    if told["type"] == "missing":
+def _fault(form: type[Form], text: Text, problem: Any) -> Fault:
+    path: Path = tuple(part for part in problem["loc"] if part not in ("[key]", OF_SQL, OF_KIND))
+    if problem["type"] == "missing":
         model = _model(form, path[:-1])
         field = None if model is None else model.model_fields.get(str(path[-1]))
         about = "" if field is None or field.description is None else f": {field.description}"
         return text.fault(path[:-1], f"{path[-1]} is missing", f"add {path[-1]}{about}")
-    if told["type"] == "extra_forbidden":
+    if problem["type"] == "extra_forbidden":
         return text.fault(path, "there is no such field", meant(str(path[-1]), _known(form, path[:-1])))
-    if told["type"] == "said":
-        return text.fault(path, told["ctx"]["cause"], told["ctx"]["fix"])
-    if told["type"] == "literal_error":
-        allowed = told["ctx"]["expected"].replace("'", "")
+    if problem["type"] == "said":
+        return text.fault(path, problem["ctx"]["cause"], problem["ctx"]["fix"])
+    if problem["type"] == "literal_error":
+        allowed = problem["ctx"]["expected"].replace("'", "")
         return text.fault(path, "this word is not known here", f"write {allowed}")
-    cause, fix = _KINDS.get(told["type"], ("this cannot be read", "write it as docs/project-file.md shows"))
+    cause, fix = _KINDS.get(problem["type"], ("this cannot be read", "write it as docs/project-file.md shows"))
     return text.fault(path, cause, fix)
 
 
-def meant(name: str, known: list[str]) -> str:
+def meant(name: str, names: list[str]) -> str:
     """The nearest name that there is, or all of them."""
-    lower = {each.lower(): each for each in known}
+    lower = {each.lower(): each for each in names}
     close = difflib.get_close_matches(name[:100].lower().replace("-", "_"), lower, n=1, cutoff=0.5)
     if close:
         return f"did you mean {lower[close[0]]}?"
-    return f"give one of {', '.join(known[:_MOST])}" + (", ..." if len(known) > _MOST else "")
+    return f"give one of {', '.join(names[:_MOST])}" + (", ..." if len(names) > _MOST else "")
 
 
 def _known(form: type[Form], path: Path) -> list[str]:

@@ -22,8 +22,8 @@ _CALLED = {"categories": "values", "protects": "unit"}  # fields that a file cal
 _FRACTION = re.compile(r"Fraction\((-?\d+), (\d+)\)")
 
 
-def _as_written(found: re.Match[str]) -> str:
-    return str(Fraction(int(found.group(1)), int(found.group(2))))
+def _as_written(match: re.Match[str]) -> str:
+    return str(Fraction(int(match.group(1)), int(match.group(2))))
 
 
 class Faults:
@@ -49,8 +49,8 @@ class Faults:
         try:
             return make()
         except PydanticCustomError as problem:
-            said = problem.context or {}
-            self.add(path, said["cause"], said["fix"])
+            words = problem.context or {}
+            self.add(path, words["cause"], words["fix"])
         except (ArgumentError, PlanError) as problem:
             self._refused(path, problem)
         return None

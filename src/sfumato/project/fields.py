@@ -57,20 +57,20 @@ def text(value: Any) -> str:
 
 def exact(value: Any) -> Any:
     """A number as it is written: 0.1 is one tenth."""
-    found = number(value) if isinstance(value, Bare) else None
-    if found is None:
+    written = number(value) if isinstance(value, Bare) else None
+    if written is None:
         quoted = isinstance(value, str) and not isinstance(value, Bare) and number(value) is not None
         fix = "leave the quotes out" if quoted else "write one such as 3, 0.1, 1e-7 or 1/3"
         raise said(f"{shown(value)} stands where a number is needed", fix)
-    return found
+    return written
 
 
 def whole(value: Any) -> Any:
     """A whole number."""
-    found = number(value) if isinstance(value, Bare) else None
-    if found is None or found.denominator != 1:
+    written = number(value) if isinstance(value, Bare) else None
+    if written is None or written.denominator != 1:
         raise said(f"{shown(value)} stands where a whole number is needed", "write one such as 8")
-    return int(found)
+    return int(written)
 
 
 def truth(value: Any) -> Any:

@@ -172,13 +172,15 @@ class BudgetForm(Form):
 
 def _about() -> Any:
     """The fields that About has."""
-    made: dict[str, Any] = {}
-    for each in fields(About):
+    models: dict[str, Any] = {}
+    for entry in fields(About):
         kind: Any = Text
-        if each.default == () or each.type == "bool | None":
-            kind = list[Text] if each.default == () else Truth
-        made[each.name] = (kind, None)
-    return create_model("AboutForm", __base__=Form, __doc__="What only the organisation can say, for reports.", **made)
+        if entry.default == () or entry.type == "bool | None":
+            kind = list[Text] if entry.default == () else Truth
+        models[entry.name] = (kind, None)
+    return create_model(
+        "AboutForm", __base__=Form, __doc__="What only the organisation can say, for reports.", **models
+    )
 
 
 if TYPE_CHECKING:

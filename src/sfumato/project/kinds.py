@@ -91,80 +91,80 @@ class Builder:
         self._schema, self._unit, self._file, self._faults = schema, unit, file, faults
         self.code: list[str] = []
 
-    def plan(self, path: Path, said: Mapping[str, Any]) -> Plan[Any, Any] | None:
+    def plan(self, path: Path, written: Mapping[str, Any]) -> Plan[Any, Any] | None:
         """The plan of a release; None where something is wrong with it."""
         before = self._faults.count
-        plan = self._record(path, said, Plan, "plan")
+        plan = self._record(path, written, Plan, "plan")
         if plan is None or self._faults.count > before:
             return None
         self._trying(path, lambda: plan.check_schema(self._schema))
         return plan if self._faults.count == before else None
 
-    def _record(self, path: Path, said: Mapping[str, Any], parent: Any, what: str) -> Any:
-        known = known_kinds(parent if isinstance(parent, type) and issubclass(parent, _PARENTS) else _PARENTS)
-        word = said[KIND]
-        cls = known.get(str(word)) if isinstance(word, str) else None
+    def _record(self, path: Path, written: Mapping[str, Any], parent: Any, what: str) -> Any:
+        classes = known_kinds(parent if isinstance(parent, type) and issubclass(parent, _PARENTS) else _PARENTS)
+        word = written[KIND]
+        cls = classes.get(str(word)) if isinstance(word, str) else None
         if cls is None or str(word) in _ELSEWHERE:
             cause = f"there is no kind of {what} {str(word)[:60]!r}" if cls is None else f"{word} has a form of its own"
-            self._faults.add((*path, KIND), cause, _ELSEWHERE.get(str(word)) or meant(str(word), list(known)))
+            self._faults.add((*path, KIND), cause, _ELSEWHERE.get(str(word)) or meant(str(word), list(classes)))
             return None
         takes, types = own_fields(cls), hints(cls)
         before = self._faults.count
-        for name in said:
+        for name in written:
             if name != KIND and name not in takes:
-                others = [other for other in takes if other not in said]
+                others = [other for other in takes if other not in written]
                 self._faults.add((*path, name), f"{word} has no such field", meant(str(name), others or list(takes)))
         slips = self._faults.count > before
         for name, field in takes.items():
-            if needed(field) and name not in said and not slips:
+            if needed(field) and name not in written and not slips:
                 self._faults.add(
                     path, f"{name} is missing, which {word} needs", f"add {name}{_example(types.get(name))}"
                 )
         values = {
-            name: self._value((*path, name), said[name], types.get(name), bool(field.metadata.get("live")))
+            name: self._value((*path, name), written[name], types.get(name), bool(field.metadata.get("live")))
             for name, field in takes.items()
-            if name in said
+            if name in written
         }
         if self._faults.count > before:
             return None
         units = {each.name: self._unit for each in fields(cls) if types.get(each.name) is Unit}
         return self._trying(path, lambda: cls(**values, **units))
 
-    def _value(self, path: Path, said: Any, hint: Any, live: bool) -> Any:
+    def _value(self, path: Path, written: Any, hint: Any, live: bool) -> Any:
         """What a field holds; None, and a fault, where it cannot be read."""
         if live:
-            return self._live(path, said)
-        if isinstance(said, dict):
-            named = said if hint not in _ALONE else {KIND: word_of(hint), **said}
+            return self._live(path, written)
+        if isinstance(written, dict):
+            named = written if hint not in _ALONE else {KIND: word_of(hint), **written}
             if KIND in named:
                 return self._record(path, named, hint, str(path[-1]))
-            return self._mapping(path, said, get_args(hint) or (str, Any))
-        if isinstance(said, list):
+            return self._mapping(path, written, get_args(hint) or (str, Any))
+        if isinstance(written, list):
             inside = (get_args(hint) or (Any,))[0]
-            return tuple(self._value((*path, place), item, inside, False) for place, item in enumerate(said))
-        if isinstance(hint, type) and issubclass(hint, _PARENTS) and isinstance(said, Bare):
-            return self._record(path, {KIND: said}, hint, str(path[-1]))  # query: count
-        return self._trying(path, lambda: _scalar(said, hint))
+            return tuple(self._value((*path, place), item, inside, False) for place, item in enumerate(written))
+        if isinstance(hint, type) and issubclass(hint, _PARENTS) and isinstance(written, Bare):
+            return self._record(path, {KIND: written}, hint, str(path[-1]))  # query: count
+        return self._trying(path, lambda: _scalar(written, hint))
 
-    def _mapping(self, path: Path, said: dict[Any, Any], types: tuple[Any, ...]) -> dict[Any, Any]:
+    def _mapping(self, path: Path, written: dict[Any, Any], types: tuple[Any, ...]) -> dict[Any, Any]:
         """Names are texts; keys of a partition are values of a category."""
         read = text if types[0] is str else category
-        names = {name: self._trying((*path, str(name)), partial(read, name)) for name in said}
-        return {names[name]: self._value((*path, str(name)), item, types[-1], False) for name, item in said.items()}
+        names = {name: self._trying((*path, str(name)), partial(read, name)) for name in written}
+        return {names[name]: self._value((*path, str(name)), item, types[-1], False) for name, item in written.items()}
 
-    def _live(self, path: Path, said: Any) -> Any:
+    def _live(self, path: Path, written: Any) -> Any:
         """A function of the user's own."""
 
         def wrong(cause: str, fix: str) -> SfumatoError:
             self._faults.add(path, cause, fix)
             return SfumatoError(cause)
 
-        if not isinstance(said, str):
+        if not isinstance(written, str):
             self._faults.add(path, "a function is needed here", "write module:function, such as rules:body")
             return None
-        self.code.append(str(said))
+        self.code.append(str(written))
         try:
-            return function_of(str(said), self._file, wrong)
+            return function_of(str(written), self._file, wrong)
         except SfumatoError:
             return None
 
@@ -180,18 +180,18 @@ class Builder:
             return None
 
 
-def _scalar(said: Any, hint: Any) -> Any:
+def _scalar(written: Any, hint: Any) -> Any:
     """A number, true or false, nothing, or a text; where the field is for texts, only that."""
-    if not isinstance(said, Bare):
-        return str(said)
+    if not isinstance(written, Bare):
+        return str(written)
     if hint is str:
-        return text(said)
-    if said in _NOTHING:
+        return text(written)
+    if written in _NOTHING:
         return None
-    exact = number(said)
+    exact = number(written)
     if exact is not None:
         return int(exact) if exact.denominator == 1 else exact
-    return category(said)
+    return category(written)
 
 
 def _example(hint: Any) -> str:

@@ -92,8 +92,8 @@ class LedgerPlace:
         places = [each for each in (self.anchor, self.key) if each is not None]
         places += [] if self.served else [Path(self.place)]
         try:
-            for each in places:
-                each.parent.mkdir(parents=True, exist_ok=True)
+            for path in places:
+                path.parent.mkdir(parents=True, exist_ok=True)
         except OSError:
             raise ProjectError(
                 "the ledger cannot be made",

@@ -109,13 +109,13 @@ class QueryForm(Form):
     def options(self) -> dict[str, Any]:
         """As `Project.plan` takes them; what the file does not say is left out."""
         named = ("epsilon", "delta", "rho", "accuracy", "group_rows", "alpha", "keys", "shares", "advice")
-        found = {name: getattr(self, name) for name in (*named, "floor", "unclip")}
-        found["bounds"] = None if self.bounds is None else {name: tuple(ends) for name, ends in self.bounds.items()}
+        options = {name: getattr(self, name) for name in (*named, "floor", "unclip")}
+        options["bounds"] = None if self.bounds is None else {name: tuple(ends) for name, ends in self.bounds.items()}
         if self.advise:
-            found["limits"] = "advise"
+            options["limits"] = "advise"
         elif self.limits is not None:
-            found["limits"] = {name: getattr(self.limits, name) for name in self.limits.model_fields_set}
-        return {name: value for name, value in found.items() if value is not None}
+            options["limits"] = {name: getattr(self.limits, name) for name in self.limits.model_fields_set}
+        return {name: value for name, value in options.items() if value is not None}
 
 
 class KindForm(Form):
@@ -131,8 +131,8 @@ class KindForm(Form):
     def said(self) -> dict[str, Any]:
         """The plan's own part of it; `alpha` where the plan has such a field, too."""
         shared = {"alpha"} & set(own_fields(known_kinds().get(self.kind, Sql)))
-        said = {KIND: self.kind, **(self.model_extra or {})}
-        return said | {name: Bare(str(getattr(self, name))) for name in shared if getattr(self, name) is not None}
+        written = {KIND: self.kind, **(self.model_extra or {})}
+        return written | {name: Bare(str(getattr(self, name))) for name in shared if getattr(self, name) is not None}
 
 
 def _which(value: Any) -> str:
@@ -156,7 +156,7 @@ class PlanForm(Form):
 
 
 @dataclass(frozen=True, kw_only=True)
-class Listed:
+class ListedRelease:
     """One release of a list, not yet built.
 
     text   the query; `path` and `line` are its place in the file
@@ -187,7 +187,7 @@ class ReleaseList:
     file: Path
     note: str
     account: str | None
-    releases: tuple[Listed, ...]
+    releases: tuple[ListedRelease, ...]
     text: Written
     code: tuple[str, ...] = ()
 
@@ -208,22 +208,22 @@ def load_plan(path: str | Path, project: Project) -> ReleaseList:
     return ReleaseList(file=file, note=form.note, account=form.account, releases=tuple(listed), text=written, code=code)
 
 
-def _listed(faults: Faults, builder: Builder, form: QueryForm | KindForm, file: Path, number: int) -> Listed:
+def _listed(faults: Faults, builder: Builder, form: QueryForm | KindForm, file: Path, number: int) -> ListedRelease:
     place: Place = ("releases", number)
-    text, options, ready, told = "", {}, None, KIND
+    text, options, ready, source_field = "", {}, None, KIND
     if isinstance(form, KindForm):
         ready = builder.plan(place, form.said())
     else:
         text, options = _query(faults, form, file.parent, number) or "", form.options()
-        told = "sql" if form.sql is not None else "file"
-    return Listed(
+        source_field = "sql" if form.sql is not None else "file"
+    return ListedRelease(
         name=form.name,
         text=text,
         options=options,
         out=None if form.out is None else file.parent / form.out,
         alpha=float(form.alpha if form.alpha is not None else Fraction(1, 20)),
         path=place,
-        line=faults.line((*place, told)),
+        line=faults.line((*place, source_field)),
         ready=ready,
     )
 
@@ -237,39 +237,42 @@ def _unlike(faults: Faults, form: PlanForm, project: Project, folder: Path) -> N
     """Names and files are each one release's own."""
     names: dict[str, int] = {}
     outs: dict[Path, str] = {}
-    for number, each in enumerate(form.releases):
+    for number, release in enumerate(form.releases):
         place = ("releases", number)
-        if not each.name.strip() or len(each.name) > _LONGEST or not each.name.isprintable():
+        if not release.name.strip() or len(release.name) > _LONGEST or not release.name.isprintable():
             faults.add((*place, "name"), "this is no name", f"write one of 1 to {_LONGEST} letters")
-        elif names.setdefault(each.name, number) != number:
-            faults.add((*place, "name"), f"{each.name!r} is the name of two releases", "give each its own")
-        if each.out is not None and (out := _inside(faults, each.out, folder, project, (*place, "out"))) is not None:
+        elif names.setdefault(release.name, number) != number:
+            faults.add((*place, "name"), f"{release.name!r} is the name of two releases", "give each its own")
+        if (
+            release.out is not None
+            and (out := _inside(faults, release.out, folder, project, (*place, "out"))) is not None
+        ):
             if out in outs:
                 faults.add((*place, "out"), f"{outs[out]!r} is written to the same file", "give each its own")
-            outs[out] = each.name
-        if each.alpha is not None and not 0 < each.alpha < 1:
+            outs[out] = release.name
+        if release.alpha is not None and not 0 < release.alpha < 1:
             faults.add((*place, "alpha"), "this is no probability", "write one above 0 and below 1, such as 0.05")
-        if isinstance(each, QueryForm) and each.advise and each.limits is not None:
+        if isinstance(release, QueryForm) and release.advise and release.limits is not None:
             faults.add((*place, "advise"), "limits are given, so there is nothing to measure", "give one of the two")
 
 
 def _inside(faults: Faults, out: str, folder: Path, project: Project, place: tuple[str | int, ...]) -> Path | None:
     """The whole path, of a file in the project's folder that is none of the project's own."""
     try:
-        found, home = (folder / out).resolve(), project.folder.resolve()
-        strange = "\0" in out or found.is_dir()
+        path, home = (folder / out).resolve(), project.folder.resolve()
+        strange = "\0" in out or path.is_dir()
     except (OSError, ValueError, RuntimeError):  # too long, or links in a circle
-        strange, found, home = True, folder, folder
-    if found.suffix.lower() not in ENDINGS:
+        strange, path, home = True, folder, folder
+    if path.suffix.lower() not in ENDINGS:
         faults.add(place, f"{out[:80]!r} has no ending that is known", f"end it in {', '.join(ENDINGS)}")
     elif strange:
         faults.add(place, f"{out[:80]!r} is no path of a file", "write one such as out/by_ward.csv")
-    elif not found.is_relative_to(home):
+    elif not path.is_relative_to(home):
         faults.add(place, f"{out[:80]!r} leads out of the project's folder", "write one such as out/by_ward.csv")
-    elif project.lives_by(found):
+    elif project.lives_by(path):
         faults.add(place, f"{out[:80]!r} is a file of the project itself", "write another name")
     else:
-        return found
+        return path
     return None
 
 
@@ -285,8 +288,8 @@ def _query(faults: Faults, form: QueryForm, folder: Path, number: int) -> str | 
             faults.add((*place, "sql"), "there is no query", "write one")
         return form.sql
     try:
-        with (folder / str(form.file)).open("rb") as held:
-            data = held.read(_LARGEST + 1)
+        with (folder / str(form.file)).open("rb") as opened:
+            data = opened.read(_LARGEST + 1)
         if len(data) > _LARGEST or not data.strip():
             faults.add((*place, "file"), "this file holds no query", "name one that does")
         return data.decode("utf-8-sig")

@@ -105,25 +105,25 @@ class Project:
                  the limits although the file has some
         """
         checks.instance(text, str, "text", "a query")
-        given = {name: value for name, value in options.items() if value is not None}
+        chosen = {name: value for name, value in options.items() if value is not None}
         written = options_in(text)
-        asked = {**written, **given}
-        advise = given.get("limits") == ADVISE
+        stated = {**written, **chosen}
+        advise = chosen.get("limits") == ADVISE
         if advise:
-            del given["limits"]
-        if not {"epsilon", "rho", "accuracy"} & set(asked):
+            del chosen["limits"]
+        if not {"epsilon", "rho", "accuracy"} & set(stated):
             if self.privacy.target_epsilon is None:
                 cause = "neither the query nor the file says how much to spend"
                 fix = "give the query an epsilon, or the file privacy: {target_epsilon: 0.5, target_delta: 1e-7}"
                 raise self.text.wrong(("privacy",), cause, fix)
-            given["epsilon"] = self.privacy.target_epsilon
-        if "delta" not in asked and "rho" not in asked and self.privacy.target_delta is not None:
-            given["delta"] = self.privacy.target_delta
-        if self.limits is not None and not advise and "hints" not in asked:
-            own = given.get("limits", {})
+            chosen["epsilon"] = self.privacy.target_epsilon
+        if "delta" not in stated and "rho" not in stated and self.privacy.target_delta is not None:
+            chosen["delta"] = self.privacy.target_delta
+        if self.limits is not None and not advise and "hints" not in stated:
+            own = chosen.get("limits", {})
             if not isinstance(own, Limits):
-                given["limits"] = {**self._usual_limits(set(written.get("limits", ()))), **own}
-        return sql(text, self.private, **given)
+                chosen["limits"] = {**self._usual_limits(set(written.get("limits", ()))), **own}
+        return sql(text, self.private, **chosen)
 
     def unreadable(self, table: str | None = None, *, epsilon: Any = None) -> Sql:
         """The plan that counts the cells of a table that cannot be read. By default it takes a fifth of what a release
@@ -163,8 +163,8 @@ class Project:
         threshold = float(self.alert_threshold)
         if used is None or used < threshold:
             return None
-        spent, told = int(100 * used + 1e-9), f"{100 * threshold:g}"
-        return f"{spent} % of the budget of {self.account!r} is spent; the file asks to be told from {told} % on"
+        spent, percent = int(100 * used + 1e-9), f"{100 * threshold:g}"
+        return f"{spent} % of the budget of {self.account!r} is spent; the file asks to be told from {percent} % on"
 
     def lives_by(self, path: Path) -> bool:
         """Is this a file that the project lives by, or would it become one? No answer is written over them, nor among
@@ -185,15 +185,15 @@ class Project:
         """Refuse to go on where files of tables are missing, not this user's to read, or hold other columns than the
         file says; the error has their lines."""
         faults = []
-        for name, each in self.sources.items():
-            path = str(getattr(each, "path", ""))
-            found = _files(path)
+        for name, source in self.sources.items():
+            path = str(getattr(source, "path", ""))
+            files = _files(path)
             shown = f"{Path(path).name!r} in {str(Path(path).parent)!r}"
-            if not found:
+            if not files:
                 message = f"there is no file {shown}", "put it there, or correct the path"
-            elif not all(os.access(file, os.R_OK) for file in found):
+            elif not all(os.access(file, os.R_OK) for file in files):
                 message = f"this user may not read {shown}", "give this user the right to read it"
-            elif (misfit := _misfit(self.schema.table(name), each)) is not None:
+            elif (misfit := _misfit(self.schema.table(name), source)) is not None:
                 message = misfit
             else:
                 continue

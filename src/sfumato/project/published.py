@@ -28,11 +28,11 @@ def _plain(schema: Any) -> Any:
         return [_plain(each) for each in schema if each != {"type": "null"}]
     if not isinstance(schema, dict):
         return schema
-    kept = {}
-    for name, each in schema.items():
-        nothing = name == "default" and each is None
-        if not nothing and not (name == "title" and isinstance(each, str)):
-            kept[name] = _plain(each)
-    if len(kept.get("anyOf", ())) == 1:  # the other choice was null
-        kept |= kept.pop("anyOf")[0]
-    return kept
+    plain = {}
+    for name, part in schema.items():
+        nothing = name == "default" and part is None
+        if not nothing and not (name == "title" and isinstance(part, str)):
+            plain[name] = _plain(part)
+    if len(plain.get("anyOf", ())) == 1:  # the other choice was null
+        plain |= plain.pop("anyOf")[0]
+    return plain

@@ -132,8 +132,8 @@ def _training(
             )
 
     def value(name: str) -> Any:
-        found = getattr(own, name, None) if said_here(name) and own is not None else getattr(usual, name)
-        return None if found == AUTO else found
+        setting = getattr(own, name, None) if said_here(name) and own is not None else getattr(usual, name)
+        return None if setting == AUTO else setting
 
     epsilon, delta, norm = value("target_epsilon"), value("target_delta"), value("max_grad_norm")
     rate = None if form.batch_size is not None else value("sample_rate")

@@ -18,15 +18,15 @@ def checked_columns(form: TrainingForm, tables: Mapping[str, Table], faults: Fau
         cause = f"there are {len(private)} private tables, and a training reads the rows of one"
         faults.add(("training",), cause, "make a project for the table that it reads")
         return
-    known = [name for name in private[0].columns if name != private[0].unit]
+    columns = [name for name in private[0].columns if name != private[0].unit]
     named: list[tuple[Path, str]] = [(("features", number), name) for number, name in enumerate(form.features)]
     named.append((("target", "column"), form.target.column))
     named += [] if form.subgroup is None else [(("subgroup",), form.subgroup)]
     for place, name in named:
-        if name not in known:
-            faults.add(("training", *place), f"there is no column {name[:60]!r}", meant(name, known))
+        if name not in columns:
+            faults.add(("training", *place), f"there is no column {name[:60]!r}", meant(name, columns))
     if not form.features:
-        faults.add(("training", "features"), "there is no column to learn from", f"give some of {', '.join(known)}")
+        faults.add(("training", "features"), "there is no column to learn from", f"give some of {', '.join(columns)}")
     if len(set(form.features)) < len(form.features):
         faults.add(("training", "features"), "a column is given twice", "give each once")
     if form.target.column in form.features:

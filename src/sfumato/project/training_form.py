@@ -22,9 +22,9 @@ def _setting(value: Any) -> Any:
         return [_setting(each) for each in value]
     if not isinstance(value, str):
         raise said(f"{shown(value)} stands where a setting is needed", "write a number, a word, or true or false")
-    found = number(value) if isinstance(value, Bare) else None
-    if found is not None:
-        return int(found) if found.denominator == 1 and "." not in value and "e" not in value.lower() else float(found)
+    exact = number(value) if isinstance(value, Bare) else None
+    if exact is not None:
+        return int(exact) if exact.denominator == 1 and "." not in value and "e" not in value.lower() else float(exact)
     if isinstance(value, Bare) and value in ("true", "false"):
         return value == "true"
     return text(value)

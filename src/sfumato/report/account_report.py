@@ -38,7 +38,7 @@ def account_report(
     redact           topics that are withheld, and named as such; see `redaction.TOPICS`
     alert_threshold  the share of the limit from which on the report warns: that of sfumato.yaml
     """
-    hide, told = Redaction(redact), disclosure.checked(ledger, about)
+    hide, stated = Redaction(redact), disclosure.checked(ledger, about)
     marks = _marks(ledger, alert_threshold)
     now = ledger.statement(account)
     past = _Past(ledger, account, now.number)
@@ -49,7 +49,7 @@ def account_report(
     document = {
         "report": "report-account/2",
         "title": f"Account {account}",
-        "made": proof.made(hide),
+        "made": proof.origin(hide),
         "redacted": list(hide.topics),
         "account": {
             "name": account,
@@ -61,7 +61,7 @@ def account_report(
             "holds": now.holds,
             "releases": now.releases,
             "used": gauges.used(now),
-            "balance": gauges.told(now),
+            "balance": gauges.balance_text(now),
             "lowered_to": words.exponent(str(now.limit)) if now.limit != now.largest else None,
         },
         "guarantee": promise,
@@ -82,9 +82,9 @@ def account_report(
         "alerts": _alerts(now, marks, verified["holds"], past, len(declared)),
         "not_protected": [each._asdict() for each in _gaps(now, past, declared)],
         "evidence": {"entry": now.number, "hash": now.hash, "verify": verified},
-        "checklist": disclosure.checklist(ledger, account, about, hide, known=listing.known(listed)),
+        "checklist": disclosure.checklist(ledger, account, about, hide, known=listing.fields_by_answers(listed)),
         "registry": disclosure.registry(ledger, account, about, hide),
-        "still_open": disclosure.still_open(told),
+        "still_open": disclosure.still_open(stated),
     }
     return Report(document)
 
@@ -128,13 +128,13 @@ def _marks(ledger: Ledger, threshold: float | None) -> list[float]:
     return list(_MARKS) if policy is None else [float(each) for each in policy.alerts.spent]
 
 
-def _under(each: Under) -> dict[str, Any]:
+def _under(part: Under) -> dict[str, Any]:
     return {
-        "name": each.name,
-        "level": each.level,
-        "limit": "no limit of its own" if each.limit is None else words.exponent(each.limit),
-        "used": each.share,
-        "closed": each.closed,
+        "name": part.name,
+        "level": part.level,
+        "limit": "no limit of its own" if part.limit is None else words.exponent(part.limit),
+        "used": part.share,
+        "closed": part.closed,
     }
 
 

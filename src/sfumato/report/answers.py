@@ -71,7 +71,7 @@ def _numbers(answer: Any, name: str, most: int, taken: list[biases.Taken | None]
     cells = [_cell(*each) for each in zip(values, ends, widths, noise, doubts, strict=True)]
     if taken is None:
         return cells
-    return [cell | {"bias": biases.told(each)} for cell, each in zip(cells, taken, strict=False)]
+    return [cell | {"bias": biases.as_json(each)} for cell, each in zip(cells, taken, strict=False)]
 
 
 def _open_sides(intervals: Sequence[Any]) -> str:
@@ -153,8 +153,8 @@ def _leaves(name: str, value: Any, error: Any) -> Iterator[tuple[str, Any, Any]]
             yield from _leaves(_inner(name, str(key)), item, error.get(key) if isinstance(error, Mapping) else None)
     elif isinstance(value, list | tuple):
         for place, item in enumerate(value):
-            known = isinstance(error, list | tuple) and place < len(error)
-            yield from _leaves(f"{name} [{place}]".strip(), item, error[place] if known else None)
+            has_error = isinstance(error, list | tuple) and place < len(error)
+            yield from _leaves(f"{name} [{place}]".strip(), item, error[place] if has_error else None)
     else:
         yield name, value, error
 

@@ -81,10 +81,10 @@ class Audited:
     @property
     def verdict(self) -> Verdict:
         """Broken if any way of looking says so; what did not run proves nothing."""
-        found = [each for each in (self.result, self.verified) if each is not None]
-        if any(each.broken for each in found) or self.broken_promise or any(each["broken"] for each in self.models):
+        judged = [each for each in (self.result, self.verified) if each is not None]
+        if any(each.broken for each in judged) or self.broken_promise or any(each["broken"] for each in self.models):
             return "broken"
-        return "could not run" if self.problem is not None or not (found or self.models) else "within"
+        return "could not run" if self.problem is not None or not (judged or self.models) else "within"
 
 
 def audit_report(
@@ -103,7 +103,7 @@ def audit_report(
         {
             "report": "report-audit/1",
             "title": title,
-            "made": proof.made(Redaction(())),
+            "made": proof.origin(Redaction(())),
             "redacted": [],
             "command": command,
             "seed": seed,
@@ -114,25 +114,25 @@ def audit_report(
     )
 
 
-def audited_part(each: Audited) -> dict[str, Any]:
+def audited_part(audited: Audited) -> dict[str, Any]:
     """What a report says of one plan, as a JSON value."""
-    result = each.result
+    result = audited.result
     return {
-        "name": each.name,
-        "kind": type(each.plan).__name__,
-        "hash": each.hash,
-        "price": words.exponent(price_text(each.plan)),
-        "hides": each.plan.hides,
-        "neighbours": each.plan.unit.change,
-        "verdict": each.verdict,
-        "problem": each.problem,
+        "name": audited.name,
+        "kind": type(audited.plan).__name__,
+        "hash": audited.hash,
+        "price": words.exponent(price_text(audited.plan)),
+        "hides": audited.plan.hides,
+        "neighbours": audited.plan.unit.change,
+        "verdict": audited.verdict,
+        "problem": audited.problem,
         "shown": None if result is None else _shown(result),
-        "verified": None if each.verified is None else _verified(each.verified),
-        "unverified": each.unverified,
-        "promises": [{"promise": name, "figure": figure} for name, figure in each.promises],
-        "broken_promise": each.broken_promise,
-        "models": [dict(model) for model in each.models],
-        "notes": list(each.notes),
+        "verified": None if audited.verified is None else _verified(audited.verified),
+        "unverified": audited.unverified,
+        "promises": [{"promise": name, "figure": figure} for name, figure in audited.promises],
+        "broken_promise": audited.broken_promise,
+        "models": [dict(model) for model in audited.models],
+        "notes": list(audited.notes),
     }
 
 
@@ -194,12 +194,12 @@ def _verified(verified: Any) -> dict[str, Any]:
     }
 
 
-def _check_found(name: str, found: Any, has: str, allowed: str) -> None:
-    if found is not None and not (hasattr(found, "broken") and hasattr(found, has)):
-        raise checks.refuse(name, type(found).__name__, f"{allowed}, or leave it out")
+def _check_found(name: str, outcome: Any, has: str, allowed: str) -> None:
+    if outcome is not None and not (hasattr(outcome, "broken") and hasattr(outcome, has)):
+        raise checks.refuse(name, type(outcome).__name__, f"{allowed}, or leave it out")
 
 
-def model_part(found: Any, curve: Callable[[Any], Any] | None = None, *, title: str | None = None) -> dict[str, Any]:
+def model_part(audit: Any, curve: Callable[[Any], Any] | None = None, *, title: str | None = None) -> dict[str, Any]:
     """What a report says of a `models.ModelAudit`, as a JSON value.
 
     curve  the claimed trade-off: the least rate of false negatives at a rate of false positives
@@ -207,14 +207,14 @@ def model_part(found: Any, curve: Callable[[Any], Any] | None = None, *, title: 
     rates = np.geomspace(_LEAST_RATE, 1, 60)
     bound = [] if curve is None else [[float(x), float(1 - y)] for x, y in zip(rates, curve(rates), strict=True)]
     return {
-        "title": title or f"One training with {found.canaries:,} canaries",
-        "broken": bool(found.broken),
-        "epsilon": number(found.epsilon),
-        "claim": number(found.claim),
-        "delta": float(found.delta),
-        "share": share(found.epsilon, found.claim),
-        "words": "; ".join(f"{name}: {text}" for name, text in found.facts()),
-        "roc": [[float(x), float(y)] for x, y in found.points],
+        "title": title or f"One training with {audit.canaries:,} canaries",
+        "broken": bool(audit.broken),
+        "epsilon": number(audit.epsilon),
+        "claim": number(audit.claim),
+        "delta": float(audit.delta),
+        "share": share(audit.epsilon, audit.claim),
+        "words": "; ".join(f"{name}: {text}" for name, text in audit.facts()),
+        "roc": [[float(x), float(y)] for x, y in audit.points],
         "bound": bound,
     }
 
@@ -222,13 +222,13 @@ def model_part(found: Any, curve: Callable[[Any], Any] | None = None, *, title: 
 def tables(evidence: Mapping[str, Any]) -> list[dict[str, Any]]:
     """The worst pair as two small tables, where the evidence holds rows."""
     sides = (evidence.get("pair") or {}).get("tables") or ()
-    found = []
+    sheets = []
     for title, side in zip(("The table", "Its neighbour"), sides, strict=False):
         columns = side.get("columns") if isinstance(side, Mapping) else None
         if not isinstance(columns, Mapping) or not all(isinstance(each, list) for each in columns.values()):
             return []
         count = max((len(each) for each in columns.values()), default=0)
-        found.append(
+        sheets.append(
             {
                 "title": title,
                 "columns": [str(name) for name in columns],
@@ -239,7 +239,7 @@ def tables(evidence: Mapping[str, Any]) -> list[dict[str, Any]]:
                 "count": count,
             }
         )
-    return found
+    return sheets
 
 
 def counts(evidence: Mapping[str, Any]) -> list[dict[str, int]]:

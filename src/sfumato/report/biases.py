@@ -24,8 +24,8 @@ class Taken(NamedTuple):
 def taken(answer: Any, name: str) -> list[Taken | None] | None:
     """Of every row of a column, None where nobody knows; None of a column that no limit touches."""
     ask = getattr(answer, "bias", None)
-    known = ask(name) if callable(ask) else None
-    return None if known is None or all(each == 0 for each in known or [1]) else [_of(each) for each in known]
+    amounts = ask(name) if callable(ask) else None
+    return None if amounts is None or all(each == 0 for each in amounts or [1]) else [_of(each) for each in amounts]
 
 
 def _of(value: Any) -> Taken | None:
@@ -35,7 +35,7 @@ def _of(value: Any) -> Taken | None:
     return Taken(*map(float, parts))
 
 
-def told(taken: Taken | None) -> dict[str, Any] | None:
+def as_json(taken: Taken | None) -> dict[str, Any] | None:
     """For a document: numbers, and a text."""
     if taken is None:
         return None
@@ -46,16 +46,16 @@ def told(taken: Taken | None) -> dict[str, Any] | None:
 
 def sentence(name: str, taken: list[Taken | None], sides: str = "larger") -> dict[str, Any]:
     """What is known of a column, in words; sides: where the truth may lie, if that is not known."""
-    known = sum(each is not None for each in taken)
+    measured = sum(each is not None for each in taken)
     if not taken:
         text = "there are no rows, so nothing was taken from them"
-    elif not known:
+    elif not measured:
         text = f"what limits took away is not known: the true numbers may be {sides}"
-    elif known < len(taken):
-        text = f"limits took away what stands beside it; of {len(taken) - known} number(s) that is not known"
+    elif measured < len(taken):
+        text = f"limits took away what stands beside it; of {len(taken) - measured} number(s) that is not known"
     else:
         text = "limits took away what stands beside it, and the interval holds that, too"
-    return {"column": name, "known": known > 0, "words": text}
+    return {"column": name, "known": measured > 0, "words": text}
 
 
 def without(table: dict[str, Any]) -> dict[str, Any]:

@@ -37,14 +37,14 @@ class Deployment:
 
     def differs(self, *, delta: float, unit: str, trust: str) -> tuple[str, ...]:
         """Why this figure cannot be set beside another one."""
-        found = []
+        differences = []
         if trust != self.trust:
-            found.append("trust")
+            differences.append("trust")
         if unit != self.unit:
-            found.append("unit")
+            differences.append("unit")
         if delta != self.delta:
-            found.append("delta")
-        return tuple(found)
+            differences.append("delta")
+        return tuple(differences)
 
 
 _APPLE = "Apple, Differential Privacy Overview; Learning with Privacy at Scale"

@@ -96,9 +96,9 @@ def checklist(
     release  what one release tells of a field by itself
     known    what the answers of the account tell of a field where nobody stated it
     """
-    found = ledger.checklist(account, about, redact=hide.checklist)
+    filled = ledger.checklist(account, about, redact=hide.checklist)
     lines = []
-    for line in found.lines:
+    for line in filled.lines:
         if line.text == UNKNOWN and (known or {}).get(line.field):
             line = line._replace(text=(known or {})[line.field])
         stated = line.text != UNKNOWN
@@ -116,9 +116,9 @@ def checklist(
     return {
         "scheme": "NIST SP 800-226 (initial public draft)",
         "account": account,
-        "entry": {"number": found.number, "hash": found.hash},
+        "entry": {"number": filled.number, "hash": filled.hash},
         "fields": lines,
-        "hazards": [each._asdict() for each in found.hazards],
+        "hazards": [each._asdict() for each in filled.hazards],
         "open": [line["field"] for line in lines if not line["stated"]],
     }
 
@@ -132,5 +132,5 @@ def declared(ledger: Ledger, names: Iterable[str], hide: Redaction) -> list[Decl
     """What left these data sets without differential privacy, each once."""
     if "other releases" in hide:
         return []
-    found = {each.number: each for name in dict.fromkeys(names) for each in ledger.declared(data=name)}
-    return [each._replace(data=hide("data", each.data)) for _, each in sorted(found.items())]
+    entries = {each.number: each for name in dict.fromkeys(names) for each in ledger.declared(data=name)}
+    return [each._replace(data=hide("data", each.data)) for _, each in sorted(entries.items())]

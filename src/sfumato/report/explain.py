@@ -100,17 +100,17 @@ class Explanation:
         return f"10^{self.epsilon / math.log(10):.4g}"
 
     def __str__(self) -> str:
-        _, innocent, found = ABOUT[self.relation]
+        _, innocent, members = ABOUT[self.relation]
         lines = [*self.sentences(), "The best attacker there can be"]
         for attack in self.attacks:
             wrong, right = percent(attack.false_positive), percent(attack.true_positive)
-            lines.append(f"  who accuses {wrong} of the people {innocent} finds at most {right} of those {found}")
+            lines.append(f"  who accuses {wrong} of the people {innocent} finds at most {right} of those {members}")
         return "\n".join(lines)
 
     def _repr_html_(self) -> str:
         first, *others = self.sentences()
-        _, innocent, found = ABOUT[self.relation]
-        head = (f"accused of those {innocent}", f"found at most of those {found}")
+        _, innocent, members = ABOUT[self.relation]
+        head = (f"accused of those {innocent}", f"found at most of those {members}")
         rows = ((percent(each.false_positive), percent(each.true_positive)) for each in self.attacks)
         table = display.table(head, rows, right=(0, 1), caption="The best attacker there can be")
         return display.card(first, *map(display.paragraph, others), table)

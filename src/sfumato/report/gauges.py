@@ -13,19 +13,19 @@ from .accounts.statement import Statement
 
 def charged(row: Released) -> list[dict[str, Any]]:
     """For every account that paid: each gauge before, the price, and after. What the entries do not tell is None."""
-    found = []
+    accounts = []
     for account in row.accounts:
         before = _by_currency(row.before.get(account))
         after = _by_currency(row.after.get(account))
         prices = {each[0]: each[1] for each in row.charged.get(account) or ()}
         names = dict.fromkeys([*before, *prices, *after])
-        found.append(
+        accounts.append(
             {
                 "account": account,
                 "gauges": [_change(name, before.get(name), prices.get(name), after.get(name)) for name in names],
             }
         )
-    return found
+    return accounts
 
 
 def _by_currency(gauges: tuple[Gauge, ...] | None) -> dict[str, Gauge]:
@@ -33,13 +33,13 @@ def _by_currency(gauges: tuple[Gauge, ...] | None) -> dict[str, Gauge]:
 
 
 def _change(name: str, before: Gauge | None, price: Fraction | None, after: Gauge | None) -> dict[str, Any]:
-    known = after or before
+    gauge = after or before
     return {
         "currency": name,
         "before": _text(before.spent if before else None),
         "price": _text(price),
         "after": _text(after.spent if after else None),
-        "limit": _text(known.limit if known else None),
+        "limit": _text(gauge.limit if gauge else None),
         "share_before": _share(before),
         "share_after": _share(after),
         "closed": after is None and before is not None,
@@ -68,7 +68,7 @@ def used(now: Statement) -> float | None:
     return 1.0 if now.balance is None else min(now.balance.used, 1.0)
 
 
-def told(now: Statement) -> str | None:
+def balance_text(now: Statement) -> str | None:
     """What everything so far amounts to, beside the limit, and how many more fit."""
     if now.balance is None:
         return None

@@ -37,7 +37,7 @@ def of_release(row: Released, plan: Plan[Any, Any] | None = None) -> dict[str, A
     delta = row.delta or Fraction(0)
     epsilon = at_own_delta(row.event, delta)
     at = delta if epsilon is not None else AT
-    told = _told(row.event, epsilon, at, row.unit.change)
+    explanation = _told(row.event, epsilon, at, row.unit.change)
     return {
         "headline": words.price(epsilon, delta, row.native),
         "epsilon": None if epsilon is None else words.above(epsilon),
@@ -48,7 +48,7 @@ def of_release(row: Released, plan: Plan[Any, Any] | None = None) -> dict[str, A
         "hides": str(row.unit) if plan is None else plan.hides,
         "neighbours": row.unit.change,
         "secure_noise": row.grade == "exact",
-        **_explained(told, None if epsilon is not None else at, str(row.unit)),
+        **_explained(explanation, None if epsilon is not None else at, str(row.unit)),
     }
 
 
@@ -56,7 +56,7 @@ def of_account(now: Statement) -> dict[str, Any]:
     """What everything that is ever released on the account lets anybody learn."""
     limit, unit = now.largest, now.protects or "a unit that the first release will fix"
     relation = relation_of(now.unit)
-    told = None if limit is None else _of_limit(limit, relation)
+    explanation = None if limit is None else _of_limit(limit, relation)
     return {
         "headline": "no limit of its own" if limit is None else headline(limit),
         "epsilon": None if limit is None or limit.epsilon is None else words.above(limit.epsilon),
@@ -68,7 +68,7 @@ def of_account(now: Statement) -> dict[str, Any]:
         "neighbours": relation,
         "secure_noise": not now.inexact,
         "sentence": words.exponent(now.guarantee),
-        **_explained(told, AT if limit is not None and limit.rho is not None else None, unit),
+        **_explained(explanation, AT if limit is not None and limit.rho is not None else None, unit),
     }
 
 
@@ -119,17 +119,17 @@ def whom(unit: str) -> str:
     return f"a group of {several[1]} {name}s" if several else f"a certain {name}"
 
 
-def _explained(told: Explanation | None, at: Fraction | None, unit: str) -> dict[str, Any]:
-    if told is None:
+def _explained(explanation: Explanation | None, at: Fraction | None, unit: str) -> dict[str, Any]:
+    if explanation is None:
         return {"told_at": None, "factor": None, "odds": [], "attacks": []}
-    sentences = [words.exponent(each) for each in replace(told, whom=whom(unit)).sentences()]
+    sentences = [words.exponent(each) for each in replace(explanation, whom=whom(unit)).sentences()]
     return {
-        "told_at": None if at is None else f"epsilon = {words.near(told.epsilon)} at delta = {words.above(at)}",
-        "factor": words.near(told.factor) if told.epsilon < 700 else None,
+        "told_at": None if at is None else f"epsilon = {words.near(explanation.epsilon)} at delta = {words.above(at)}",
+        "factor": words.near(explanation.factor) if explanation.epsilon < 700 else None,
         "odds": sentences,
         "attacks": [
             {"false_alarms": words.percent(each.false_positive), "found": words.percent(each.true_positive)}
-            for each in told.attacks
+            for each in explanation.attacks
         ],
     }
 

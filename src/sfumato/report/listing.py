@@ -24,15 +24,15 @@ def listed(ledger: Ledger, rows: Sequence[Released], hide: Redaction) -> list[di
     stored.know_queries()
     latest = list(reversed(rows))
     shown = {row.id for row in latest[:MOST_ANSWERS]}
-    kept = ledger.stored_answers(row.id for row in latest if row.id in shown and row.answer is not None)
-    found = []
+    stored_answers = ledger.stored_answers(row.id for row in latest if row.id in shown and row.answer is not None)
+    lines = []
     for row in latest:
         if row.id in shown:
-            answer = stored.shown(row, stored.answered(row, kept.get(row.id)), hide, MOST_ROWS)
+            answer = stored.shown(row, stored.answered(row, stored_answers.get(row.id)), hide, MOST_ROWS)
         else:
             answer = stored.nothing(_LATER)
-        found.append(_line(row, hide) | _question(row, hide) | {"answer": answer})
-    return found
+        lines.append(_line(row, hide) | _question(row, hide) | {"answer": answer})
+    return lines
 
 
 def _line(row: Released, hide: Redaction) -> dict[str, Any]:
@@ -54,16 +54,16 @@ def _line(row: Released, hide: Redaction) -> dict[str, Any]:
 
 def _question(row: Released, hide: Redaction) -> dict[str, Any]:
     """The query, or of a plan that is none its steps; and how far one unit can reach in it."""
-    asked = questions.question(row, hide)
+    question = questions.question(row, hide)
     bounds = (bound_words(each, row.unit.noun) for each in row.bounds or ())
     return {
-        "query": asked["query"],
-        "steps": asked["steps"] if row.mechanism != questions.QUERY else [],
+        "query": question["query"],
+        "steps": question["steps"] if row.mechanism != questions.QUERY else [],
         "bounds": hide("contribution bounds", list(dict.fromkeys(filter(None, bounds)))),
     }
 
 
-def known(releases: Sequence[Mapping[str, Any]]) -> dict[str, str]:
+def fields_by_answers(releases: Sequence[Mapping[str, Any]]) -> dict[str, str]:
     """Fields of the checklist that questions and answers tell by themselves, for where nobody stated them."""
     answers = [each["answer"] for each in releases if each["answer"]["shown"]]
     tables = [table for answer in answers for table in answer["tables"]]

@@ -74,8 +74,8 @@ def _x(point: tuple[int, str | None, float], by_time: bool) -> float:
 
 def _thinned(points: Iterable[tuple[int, str | None, float]]) -> list[tuple[int, str | None, float]]:
     """Every k-th, and the last."""
-    kept = list(points)
-    if len(kept) <= MOST:
-        return kept
-    step = -(-len(kept) // MOST)
-    return [*kept[:-1:step], kept[-1]]
+    listed = list(points)
+    if len(listed) <= MOST:
+        return listed
+    step = -(-len(listed) // MOST)
+    return [*listed[:-1:step], listed[-1]]

@@ -94,19 +94,19 @@ def plot_accuracy(
     """
     if callable(plans):
         at = [float(checks.epsilon(each, "epsilons")) for each in (_EPSILONS if epsilons is None else epsilons)]
-        made = [(each, plans(each)) for each in at]
+        priced = [(each, plans(each)) for each in at]
     elif epsilons is not None:
         raise checks.refuse("epsilons", epsilons, "no epsilons where plans are given: they are drawn at their prices")
     else:
-        made = [(float(plan.price()), plan) for plan in plans]
+        priced = [(float(plan.price()), plan) for plan in plans]
     lines: dict[str, list[tuple[float, float]]] = {}
-    for size, plan in sorted(made, key=lambda each: each[0]):
+    for size, plan in sorted(priced, key=lambda point: point[0]):
         checks.instance(plan, Plan, "plans", "plans, or a function that makes a plan for an epsilon")
         single = plan.expected_error(alpha)
         for name, width in plan.expected_errors(alpha).items() if single is None else [("", single)]:
             lines.setdefault(name, []).append((size, width))
     if not lines:
-        kinds = ", ".join(sorted({type(plan).__name__ for _, plan in made})) or "no plans"
+        kinds = ", ".join(sorted({type(plan).__name__ for _, plan in priced})) or "no plans"
         raise checks.refuse("plans", kinds, "plans that know their error before they run: see quote.errors()")
     ax = axes(ax)
     for name, points in lines.items():
@@ -129,10 +129,10 @@ def _ticks(low: float, high: float) -> list[float]:
     """Round numbers that people read at a glance: 1, 2, 5, 10, or the powers of ten alone where there are many."""
     powers = range(math.floor(math.log10(low)), math.ceil(math.log10(high)) + 1)
     for parts in ((1, 2, 5), (1,)):
-        found = [each for power in powers for part in parts if low <= (each := float(f"{part}e{power}")) <= high]
-        if len(found) <= 10:
-            return found
-    return found[:: -(-len(found) // 10)]
+        ticks = [each for power in powers for part in parts if low <= (each := float(f"{part}e{power}")) <= high]
+        if len(ticks) <= 10:
+            return ticks
+    return ticks[:: -(-len(ticks) // 10)]
 
 
 def plot_budget(ledger: Ledger, account: str, *, ax: Any = None) -> Any:

@@ -56,8 +56,8 @@ def plot_answer(release: Any, column: str | None = None, *, alpha: float = 0.05,
         raise checks.refuse("release", "a release without numbers", "a release that holds a number")
     ax = axes(ax)
     (_along if along else _below)(ax, drawn, title)
-    said = [f"± at {100 * (1 - alpha):g} %", *notes]
-    ax.set_title(f"{title} ({', '.join(said)})" if title else ", ".join(said), parse_math=False)
+    remarks = [f"± at {100 * (1 - alpha):g} %", *notes]
+    ax.set_title(f"{title} ({', '.join(remarks)})" if title else ", ".join(remarks), parse_math=False)
     if any(each.style != "released" for each in drawn):
         ax.legend()
     return ax
@@ -129,8 +129,8 @@ def _of_table(answer: Any, column: str | None, alpha: float) -> tuple[str, list[
 def _cells(answer: Any, column: str, keys: Sequence[str], alpha: float) -> list[Point]:
     labels: list[Any] = list(zip(*(answer[key] for key in keys), strict=True)) if keys else [(column,)] * len(answer)
     labels = [each[0] if len(each) == 1 else ", ".join(map(str, each)) for each in labels]
-    found = zip(labels, answer[column], answer.interval(column, alpha), answer.unreliable[column], strict=True)
-    return [_bounded(label, value, low, high, doubt=doubt) for label, value, (low, high), doubt in found]
+    rows = zip(labels, answer[column], answer.interval(column, alpha), answer.unreliable[column], strict=True)
+    return [_bounded(label, value, low, high, doubt=doubt) for label, value, (low, high), doubt in rows]
 
 
 def _point(figure: Any) -> Point:

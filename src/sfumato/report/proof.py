@@ -19,24 +19,24 @@ _LIBRARIES = ("numpy", "scipy", "cryptography", "duckdb", "sqlglot")
 
 def verified(ledger: Ledger) -> dict[str, Any]:
     """The result of `ledger.verify()`: hashes, checkpoints, and every charge priced again."""
-    found = ledger.verify()
+    verification = ledger.verify()
     return {
-        "holds": found.ok,
-        "entries": found.head.number,
-        "head": found.head.hash.hex(),
-        "checkpoints": found.checkpoints,
-        "problems": [str(each) for each in found.problems[:_MOST]],
-        "more_problems": max(0, len(found.problems) - _MOST),
-        "notes": list(found.notes),
+        "holds": verification.ok,
+        "entries": verification.head.number,
+        "head": verification.head.hash.hex(),
+        "checkpoints": verification.checkpoints,
+        "problems": [str(each) for each in verification.problems[:_MOST]],
+        "more_problems": max(0, len(verification.problems) - _MOST),
+        "notes": list(verification.notes),
     }
 
 
-def checkpoint(kept: Evidence | None, number: int) -> dict[str, Any]:
+def checkpoint(evidence: Evidence | None, number: int) -> dict[str, Any]:
     """Is the entry behind a signed checkpoint outside the ledger?"""
-    if kept is None or not kept.anchored:
+    if evidence is None or not evidence.anchored:
         words = "no anchor is open with this ledger: whoever can write its file could rewrite all of it"
         return {"covered": False, "words": words, "serial": None, "entry": None, "hash": None, "key": None}
-    line = kept.checkpoint
+    line = evidence.checkpoint
     if line is None:
         words = "the anchor holds no good checkpoint"
         return {"covered": False, "words": words, "serial": None, "entry": None, "hash": None, "key": None}
@@ -56,10 +56,10 @@ def checkpoint(kept: Evidence | None, number: int) -> dict[str, Any]:
     }
 
 
-def made(hide: Redaction) -> dict[str, Any]:
+def origin(hide: Redaction) -> dict[str, Any]:
     """When and with what this report was written."""
     libraries = {"python": platform.python_version(), "system": sys.platform}
-    libraries |= {name: found for name in _LIBRARIES if (found := _version(name)) is not None}
+    libraries |= {name: version for name in _LIBRARIES if (version := _version(name)) is not None}
     return {
         "at": datetime.now(UTC).isoformat(timespec="seconds"),
         "by": hide("library", f"sfumato {VERSION}"),

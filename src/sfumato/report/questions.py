@@ -18,9 +18,9 @@ def question(row: Released, hide: Redaction) -> dict[str, Any]:
     """The query in the form that is paid for once (None of a plan that is none), the steps, and what the engine was
     asked."""
     text = str((row.parameters or {}).get("text"))
-    told = row.words or trainings.steps(row)
-    statements = [step for step in told if _STATEMENT.match(step)]
-    steps = [step for step in told if step not in statements]
+    explained = row.words or trainings.steps(row)
+    statements = [step for step in explained if _STATEMENT.match(step)]
+    steps = [step for step in explained if step not in statements]
     return {
         "query": hide("query", words.cut(text, words.MOST) if row.mechanism == QUERY else None),
         "steps": words.WITHHELD if hide.any(*_STEPS) else [words.cut(step, words.MOST) for step in steps],

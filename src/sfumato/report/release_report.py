@@ -36,12 +36,12 @@ def release_report(
     redact   topics that are withheld, and named as such; see `redaction.TOPICS`
     release  the release itself, where its plan holds code and so cannot be read back from the ledger
     """
-    hide, told = Redaction(redact), disclosure.checked(ledger, about)
+    hide, stated = Redaction(redact), disclosure.checked(ledger, about)
     stored.know_queries()
     row = _row(ledger, which)
-    kept = ledger.evidence(row.id)
-    found = stored.answered(row, None if kept is None else kept.answer, release)
-    plan, shown = found.plan, stored.shown(row, found, hide)
+    evidence = ledger.evidence(row.id)
+    answered = stored.answered(row, None if evidence is None else evidence.answer, release)
+    plan, shown = answered.plan, stored.shown(row, answered, hide)
     now = ledger.statement(_account(ledger, row))
     promise = guarantee.of_release(row, plan)
     bounds = [bound_words(each, row.unit.noun) for each in row.bounds or ()]
@@ -50,7 +50,7 @@ def release_report(
     document = {
         "report": "report-release/2",
         "title": f"Release {row.number}",
-        "made": proof.made(hide),
+        "made": proof.origin(hide),
         "redacted": list(hide.topics),
         "release": _release(row, short, sentence, hide),
         "answer": shown,
@@ -74,14 +74,14 @@ def release_report(
             "receipt": row.id,
             "plan_hash": row.plan_hash,
             "answer_hash": row.answer,
-            "checkpoint": proof.checkpoint(kept, row.number),
+            "checkpoint": proof.checkpoint(evidence, row.number),
             "verify": proof.verified(ledger),
         },
         "checklist": disclosure.checklist(
             ledger, now.account, about, hide, _own(row, promise, bounds, short, shown, hide)
         ),
         "registry": disclosure.registry(ledger, now.account, about, hide),
-        "still_open": disclosure.still_open(told),
+        "still_open": disclosure.still_open(stated),
     }
     return Report(document)
 
@@ -99,15 +99,15 @@ def _row(ledger: Ledger, which: Any) -> Released:
         id = which if isinstance(which, str) and len(which) >= _SHORTEST else None
     if id is None:
         raise checks.refuse("which", which, allowed)
-    found: dict[str, Released] = {}
+    matches: dict[str, Released] = {}
     for row in ledger.releases(price=False):
         if row.id == id:
             return row
         if row.id.startswith(id):
-            found[row.id] = row
-    if len(found) != 1:
-        raise checks.refuse("which", which, allowed if not found else f"a longer id: {len(found)} begin with this")
-    return found.popitem()[1]
+            matches[row.id] = row
+    if len(matches) != 1:
+        raise checks.refuse("which", which, allowed if not matches else f"a longer id: {len(matches)} begin with this")
+    return matches.popitem()[1]
 
 
 def _account(ledger: Ledger, row: Released) -> str:
@@ -135,7 +135,7 @@ def _account_of(now: Statement) -> dict[str, Any]:
         "headline": guarantee.of_account(now)["headline"],
         "releases": now.releases,
         "used": gauges.used(now),
-        "balance": gauges.told(now),
+        "balance": gauges.balance_text(now),
         "standing": gauges.standing(now),
         "as_of": {"number": now.number, "hash": now.hash},
     }

@@ -81,7 +81,7 @@ def shown(row: Released, stored: Stored, hide: Redaction, most: int = answers.MO
         tables = answers.tables(value, error, most=most)
     except SfumatoError as problem:
         return nothing(f"The stored answer cannot be shown by this version: {problem}")
-    told = [each for table in tables for each in table.pop("bias")]
+    biases_of = [each for table in tables for each in table.pop("bias")]
     notes = [note for table in tables for note in table["notes"]]
     cut = [
         f"{table['title'] or 'the answer'}: the first {len(table['rows'])} of {table['rows_in_all']} rows are shown"
@@ -92,8 +92,13 @@ def shown(row: Released, stored: Stored, hide: Redaction, most: int = answers.MO
         notes = [words.WITHHELD] if notes else []
         tables = [table | {"notes": []} for table in tables]
     if hide.any("bias", "contribution bounds"):
-        told = [each | {"words": words.WITHHELD} for each in told]
+        biases_of = [each | {"words": words.WITHHELD} for each in biases_of]
         tables = [biases.without(table) for table in tables]
-    given = [] if row.answer is not None else ["as the caller gave it: the ledger stores no answer of this release"]
-    covers = _BIAS if any(each["known"] for each in told) else _NOISE
-    return nothing(None) | {"shown": True, "tables": tables, "bias": told, "notes": [*notes, *cut, *given, covers]}
+    origin = [] if row.answer is not None else ["as the caller gave it: the ledger stores no answer of this release"]
+    covers = _BIAS if any(each["known"] for each in biases_of) else _NOISE
+    return nothing(None) | {
+        "shown": True,
+        "tables": tables,
+        "bias": biases_of,
+        "notes": [*notes, *cut, *origin, covers],
+    }

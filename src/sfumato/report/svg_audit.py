@@ -58,9 +58,9 @@ def curve(points: Iterable[Mapping[str, Any]], *, alone: bool = False) -> str:
     parts.append(_path("gauge g0", [(x(delta), y(shown)) for delta, _, shown in drawn], "proven at least"))
     for delta, claim, shown in drawn:
         over = shown > claim
-        told = f"delta = {_short(delta)}: at least {shown:.4g}, claimed {claim:.4g}"
-        parts.append(_dot(x(delta), y(shown), told, over=over))
-    worst = max(drawn, key=lambda each: each[2] - each[1])
+        title = f"delta = {_short(delta)}: at least {shown:.4g}, claimed {claim:.4g}"
+        parts.append(_dot(x(delta), y(shown), title, over=over))
+    worst = max(drawn, key=lambda point: point[2] - point[1])
     label = f"Epsilon by delta: at delta = {_short(worst[0])}, {worst[2]:.4g} is proven and {worst[1]:.4g} claimed"
     return _svg(label, parts, _WIDE, _TALL, alone)
 

@@ -23,14 +23,14 @@ def steps(row: Released) -> list[str]:
 def _read(plan: dict[str, Any]) -> str:
     columns = [name for part in plan.get("inputs") or () for name in part.get("columns") or (part.get("column"),)]
     target = (plan.get("target") or {}).get("column")
-    known = ", ".join(filter(None, columns)) or "its inputs"
-    return f"a model is trained that tells {target} from {known}" if target else f"a model is trained on {known}"
+    inputs = ", ".join(filter(None, columns)) or "its inputs"
+    return f"a model is trained that tells {target} from {inputs}" if target else f"a model is trained on {inputs}"
 
 
 def _drawn(plan: dict[str, Any]) -> str:
     rate = _number((plan.get("sampling") or {}).get("rate"))
-    each = "each over units drawn at random"
-    return f"{plan.get('times')} steps, {each}" + (f", with probability {float(rate):.3g}" if rate else "")
+    batches = "each over units drawn at random"
+    return f"{plan.get('times')} steps, {batches}" + (f", with probability {float(rate):.3g}" if rate else "")
 
 
 def _blurred(plan: dict[str, Any]) -> str:

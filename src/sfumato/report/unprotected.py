@@ -60,17 +60,17 @@ def gaps(
     above     the account that this one is a part of
     grades    of the noise
     """
-    found = [*_declared(declared), *_of_grades(grades), *_of_units(units), *_of_loops(loops, delta, block)]
+    listed = [*_declared(declared), *_of_grades(grades), *_of_units(units), *_of_loops(loops, delta, block)]
     if above is not None and not block:
         what = "what other accounts release of the same people"
-        found.append(Gap(what, f"This budget is a part of account {above}: what all of them add up to is told there."))
-    return list(dict.fromkeys([*found, *_ALWAYS]))
+        listed.append(Gap(what, f"This budget is a part of account {above}: what all of them add up to is told there."))
+    return list(dict.fromkeys([*listed, *_ALWAYS]))
 
 
 def _declared(declared: Iterable[Declared]) -> Iterator[Gap]:
-    for each in declared:
-        kind = "left without differential privacy" if each.of == "without DP" else "is published exactly"
-        yield Gap(f"{each.text} ({kind})", f"Register, entry {each.number}: to {each.recipients}, of {each.data}.")
+    for entry in declared:
+        kind = "left without differential privacy" if entry.of == "without DP" else "is published exactly"
+        yield Gap(f"{entry.text} ({kind})", f"Register, entry {entry.number}: to {entry.recipients}, of {entry.data}.")
 
 
 def _of_grades(grades: Iterable[str]) -> Iterator[Gap]:

@@ -79,8 +79,10 @@ def price(epsilon: Fraction | None, delta: Fraction | None, native: Mapping[str,
     budgets are told, for mu^2)."""
     if epsilon is not None:
         return f"epsilon = {above(epsilon)}" + (f" at delta = {above(delta)}" if delta else "")
-    told = {"rho" if name == "mu^2" else name: value / 2 if name == "mu^2" else value for name, value in native.items()}
-    return ", ".join(f"{name} = {above(value)}" for name, value in told.items()) or UNKNOWN
+    sizes = {
+        "rho" if name == "mu^2" else name: value / 2 if name == "mu^2" else value for name, value in native.items()
+    }
+    return ", ".join(f"{name} = {above(value)}" for name, value in sizes.items()) or UNKNOWN
 
 
 def day(text: str | None) -> str:

@@ -25,7 +25,7 @@ class Causal(Strategy):
 
     @property
     @abstractmethod
-    def known(self) -> Vector:
+    def measurements_by_step(self) -> Vector:
         """How many measurements are made up to and including each step."""
 
     @abstractmethod
@@ -48,7 +48,7 @@ class Causal(Strategy):
 
     @property
     def measurements(self) -> int:
-        return int(self.known[-1])
+        return int(self.measurements_by_step[-1])
 
     def estimate(self, noisy: Floats) -> Floats:
         return np.diff(self.running(noisy), axis=-1, prepend=0.0)

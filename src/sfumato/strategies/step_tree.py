@@ -56,14 +56,14 @@ class StepTree(Causal):
         return tuple(variances)
 
     @cached_property
-    def known(self) -> Vector:
+    def measurements_by_step(self) -> Vector:
         step = np.arange(1, self.cells + 1)
         return np.cumsum(sum((step % length == 0).astype(np.int64) for length in self._lengths))
 
     def _places(self, level: int, nodes: int) -> Vector:
         """Where a level's first nodes stand among the measurements: a step's shortest sum comes first."""
         ends = np.arange(1, nodes + 1) * self._lengths[level]
-        return np.append(0, self.known)[ends - 1] + level
+        return np.append(0, self.measurements_by_step)[ends - 1] + level
 
     def measure(self, cells: Vector) -> Vector:
         return in_parts(self._sums, self.cells, cells)
@@ -83,7 +83,7 @@ class StepTree(Causal):
 
     def running(self, noisy: Floats) -> Floats:
         noisy = np.asarray(noisy, dtype=np.float64)
-        steps = int(np.searchsorted(self.known, noisy.shape[-1], side="right"))
+        steps = int(np.searchsorted(self.measurements_by_step, noisy.shape[-1], side="right"))
         totals = np.zeros((*noisy.shape[:-1], steps))
         below: Any = None
         for level, (length, own) in enumerate(zip(self._lengths, self._variances, strict=True)):

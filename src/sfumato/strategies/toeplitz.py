@@ -59,7 +59,7 @@ class Toeplitz(Causal):
         return np.rint(np.ldexp(root, BITS)).astype(np.int64)
 
     @cached_property
-    def known(self) -> Vector:
+    def measurements_by_step(self) -> Vector:
         return np.arange(1, self.cells + 1)
 
     def measure(self, cells: Vector) -> Vector:

@@ -69,8 +69,8 @@ def before_noise(
     plan: Any, tables: Mapping[str, Any], threads: int | None = None, opens: Opens = connect
 ) -> dict[str, Any]:
     """What a release would be without its noise, every group shown, with the leaves that quantiles are read from."""
-    given = {name: (plan.schema.table(name), source(each)) for name, each in tables.items()}
-    session: Any = opens(given) if threads is None else connect(given, threads=threads)
+    sources = {name: (plan.schema.table(name), source(each)) for name, each in tables.items()}
+    session: Any = opens(sources) if threads is None else connect(sources, threads=threads)
     try:
         if isinstance(plan, Sql) and plan.fixed is not None:
             plan.fixed.__dict__["threshold"] = -(2**62)
@@ -90,9 +90,9 @@ def moved(plan: Any, one: Mapping[str, Any], other: Mapping[str, Any]) -> float:
 
     whole = float(sum(each.share for each in design.sums))
     parts = []
-    for each in design.sums:
-        ratio = length(apart(one, other, "numbers", each.measure.name)) / float(each.reach)
-        parts.append(float(each.share) / whole * (ratio**2 if squared else ratio))
+    for coordinate in design.sums:
+        ratio = length(apart(one, other, "numbers", coordinate.measure.name)) / float(coordinate.reach)
+        parts.append(float(coordinate.share) / whole * (ratio**2 if squared else ratio))
     shares = [math.sqrt(math.fsum(parts)) if squared else math.fsum(parts)]
     if design.votes is not None:
         shares.append(length(apart(one, other, "numbers", "units")) / float(design.keys_reach))
@@ -127,10 +127,10 @@ class Seen:
 def watched(asks: Asks, text: str, schema: Schema, unit: Unit, tables: Mapping[str, Any], **options: Any) -> Seen:
     """Ask, and watch. A planted bug has no JSON, so it runs as a curator would run it, without a ledger."""
     ledger = MemoryLedger({"d": Budget(epsilon=10, delta=0.01)})
-    given = tables if len(tables) > 1 else next(iter(tables.values()))
+    data = tables if len(tables) > 1 else next(iter(tables.values()))
     status, shape, words, trace = "answered", (), "", ""
     try:
-        private = Private("d", given, unit=unit, schema=schema)
+        private = Private("d", data, unit=unit, schema=schema)
         plan = asks(text, schema, unit=unit, **options)
         if type(plan) is Sql:
             shape = _shape(Curator(private, ledger).release(plan).raw)

@@ -62,7 +62,7 @@ def _sold(kind: type[Any]) -> Additive:
 
 
 @dataclass(frozen=True)
-class Point:
+class CurvePoint:
     """The place on the curve where most is proven: epsilon, the delta shown there, the delta that is sold."""
 
     epsilon: float
@@ -79,34 +79,34 @@ class Point:
 
 
 def attack(targets: Sequence[Curved] = LIBRARY, *, runs: int = RUNS, bits: Bits | None = None) -> Verdict:
-    found = shown(targets, runs=runs, bits=bits)
+    points = shown(targets, runs=runs, bits=bits)
     broken = [
         f"{name} shows delta {p.shown:.4g} at epsilon {p.epsilon:g}, and is sold at {p.sold:.4g}"
-        for name, p in found.items()
+        for name, p in points.items()
         if p.broken
     ]
-    text = f"{'; '.join(broken)}." if broken else f"No point of {len(EPSILONS)} on {len(found)} curves is exceeded."
-    return Verdict("V3", bool(broken), text, _figures(found))
+    text = f"{'; '.join(broken)}." if broken else f"No point of {len(EPSILONS)} on {len(points)} curves is exceeded."
+    return Verdict("V3", bool(broken), text, _figures(points))
 
 
 def control(targets: Sequence[Curved] = MUTANTS, *, runs: int = RUNS, bits: Bits | None = None) -> Verdict:
     """The attack on the planted bugs: broken only if every one of them is."""
-    found = shown(targets, runs=runs, bits=bits)
-    missed = [name for name, point in found.items() if not point.broken]
-    text = f"Not caught: {', '.join(missed)}." if missed else f"All {len(found)} planted bugs are caught."
-    return Verdict("V3", not missed, text, _figures(found))
+    points = shown(targets, runs=runs, bits=bits)
+    missed = [name for name, point in points.items() if not point.broken]
+    text = f"Not caught: {', '.join(missed)}." if missed else f"All {len(points)} planted bugs are caught."
+    return Verdict("V3", not missed, text, _figures(points))
 
 
-def _figures(found: Mapping[str, Point]) -> dict[str, float]:
-    return {f"{name}: most of its curve shown, at epsilon {p.epsilon:g}": p.share for name, p in found.items()}
+def _figures(points: Mapping[str, CurvePoint]) -> dict[str, float]:
+    return {f"{name}: most of its curve shown, at epsilon {p.epsilon:g}": p.share for name, p in points.items()}
 
 
-def shown(targets: Sequence[Curved], *, runs: int, bits: Bits | None = None) -> dict[str, Point]:
+def shown(targets: Sequence[Curved], *, runs: int, bits: Bits | None = None) -> dict[str, CurvePoint]:
     source = SecureBits() if bits is None else bits
     return {target.name: worst(target.make(), runs, source, FALSE_ALARM / len(targets)) for target in targets}
 
 
-def worst(plan: Additive, runs: int, bits: Bits, false_alarm: float) -> Point:
+def worst(plan: Additive, runs: int, bits: Bits, false_alarm: float) -> CurvePoint:
     """The most that is proven, beside what is sold; wrong with chance at most false_alarm."""
     table = table_for(plan)
     named = next(iter(table.columns))
@@ -121,7 +121,8 @@ def worst(plan: Additive, runs: int, bits: Bits, false_alarm: float) -> Point:
         p = at_least(_hits(here[half:], cuts, sign), runs - half, alpha)
         q = at_most(_hits(there[half:], cuts, sign), runs - half, alpha)
         points += [
-            Point(float(e), float(np.max(p - math.exp(e) * q)), float(d)) for e, d in zip(EPSILONS, sold, strict=True)
+            CurvePoint(float(e), float(np.max(p - math.exp(e) * q)), float(d))
+            for e, d in zip(EPSILONS, sold, strict=True)
         ]
     return max(points, key=lambda point: point.share)
 

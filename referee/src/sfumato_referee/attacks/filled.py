@@ -16,11 +16,11 @@ from sfumato.accounting.budget import common_shares
 from sfumato.accounting.filters import Budget, Filter, HeldSteps, counts_plans
 from sfumato.errors import BudgetError
 
-from .losses_below import Law, laplace, normal, times, together, two_points
+from .losses_below import LossLaw, laplace, normal, times, together, two_points
 
 _MOST = 1000  # releases that an account is asked for: all of these budgets end far earlier
 _STEPS = 12  # of held work
-Kind = tuple[events.Event, Fraction, Callable[[int], Law]]
+Kind = tuple[events.Event, Fraction, Callable[[int], LossLaw]]
 """An event, the delta that its plan is priced at, and what so many of them cost at least."""
 
 
@@ -63,19 +63,19 @@ BUDGETS = (
 
 def overfull(rounding: float) -> tuple[int, list[str]]:
     """How many accounts were filled, and which of them took more than they may."""
-    tried, found = 0, []
+    tried, overfilled = 0, []
     for budget in BUDGETS:
         for name, (event, own, costs) in kinds(budget).items():
             for way, taken in _ways(budget, event, own):
                 tried += 1
                 if not taken.ended:
-                    found.append(f"{name} {way} under {budget} goes on for ever")
+                    overfilled.append(f"{name} {way} under {budget} goes on for ever")
                 elif taken.releases:
                     shown = costs(taken.releases).delta(float(budget.epsilon)) / float(budget.delta)
                     if shown > 1 + rounding:
                         took = f"{taken.releases} x {name} {way}"
-                        found.append(f"{took} under {budget}, where delta is {shown:.3g} times what is said")
-    return tried, found
+                        overfilled.append(f"{took} under {budget}, where delta is {shown:.3g} times what is said")
+    return tried, overfilled
 
 
 def _ways(budget: Budget, event: events.Event, own: Fraction) -> Iterator[tuple[str, _Account]]:
@@ -97,15 +97,15 @@ def _stepped(budget: Budget, event: events.Event, own: Fraction) -> _Account:
     """Works of so many steps, each drawn step by step, and asked for three times the steps that it has."""
     account, count = Filter.of(budget), 0
     while count < _MOST:
-        held = HeldSteps(events.Repeat(event, _STEPS), own)
+        work = HeldSteps(events.Repeat(event, _STEPS), own)
         for step in range(3 * _STEPS):
             try:
-                block = held.block(1)
+                block = work.block(1)
                 _, account = account.charged(block, own, drawing=True)
             except BudgetError:
                 if step < _STEPS:
                     return _Account(count, True)
                 break
-            held = held.after(block, counts_plans(account.open))
+            work = work.after(block, counts_plans(account.open))
             count += 1
     return _Account(count, False)

@@ -33,7 +33,7 @@ _JUDGED = 24  # events per direction that get bounds: the most telling ones by e
 
 
 @dataclass(frozen=True)
-class Shown:
+class ShownEpsilon:
     """The most telling event found: the epsilon it proves."""
 
     epsilon: float
@@ -65,24 +65,26 @@ def attack(
     return Verdict("F1", bool(broken), text, figures)
 
 
-def most_telling(zero: Floats, one: Floats, sensitivity: float, *, delta: float, alpha: float) -> Shown:
+def most_telling(zero: Floats, one: Floats, sensitivity: float, *, delta: float, alpha: float) -> ShownEpsilon:
     """The largest epsilon proven by any event in either direction, wrong with chance at most alpha."""
     names, counts = zip(*(_events(y, sensitivity) for y in (zero, one)), strict=True)
-    each = alpha / (4 * counts[0].size)  # two directions, two bounds each
-    found = [Shown(0.0, "nothing")]
+    share = alpha / (4 * counts[0].size)  # two directions, two bounds each
+    proofs = [ShownEpsilon(0.0, "nothing")]
     for here, there in ((0, 1), (1, 0)):
         hits, others = counts[here].astype(np.float64), counts[there].astype(np.float64)
         sizes = (zero.size, one.size)
         promising = (hits - 7 * np.sqrt(hits + 1)) / (others + 7 * np.sqrt(others + 1) + 25)
         chosen = np.argsort(promising)[-_JUDGED:]
-        low = at_least(hits[chosen], sizes[here], each) - delta
-        high = at_most(others[chosen], sizes[there], each)
+        low = at_least(hits[chosen], sizes[here], share) - delta
+        high = at_most(others[chosen], sizes[there], share)
         with np.errstate(divide="ignore", invalid="ignore"):
             proven = np.where(low > 0, np.log(low / high), 0.0)
         best = int(np.argmax(proven))
         event = int(chosen[best])
-        found.append(Shown(max(0.0, float(proven[best])), f"[{names[0][event]}] {hits[event]:g} to {others[event]:g}"))
-    return max(found, key=lambda shown: shown.epsilon)
+        proofs.append(
+            ShownEpsilon(max(0.0, float(proven[best])), f"[{names[0][event]}] {hits[event]:g} to {others[event]:g}")
+        )
+    return max(proofs, key=lambda shown: shown.epsilon)
 
 
 def _events(y: Floats, sensitivity: float) -> tuple[list[str], NDArray[np.int64]]:

@@ -45,7 +45,7 @@ def attack(
 ) -> Verdict:
     source = SecureBits() if source is None else source
     parent = source.words(WORDS).tobytes()  # under way, so that a copied pool would show
-    found = {
+    streams = {
         "forked": _forked(source, children),
         "spawned": _spawned(source, spawned),
         "unpickled": [_draw(pickle.loads(pickle.dumps(source))) for _ in range(children)],
@@ -53,7 +53,7 @@ def attack(
     after = source.words(WORDS).tobytes()
     figures: dict[str, float] = {
         f"equal 128-bit blocks, {way}, {len(parts)} streams": equal_blocks([parent, after, *parts])
-        for way, parts in found.items()
+        for way, parts in streams.items()
     }
     equal = int(sum(figures.values()))
     others = list(generators(package))

@@ -67,11 +67,11 @@ def reordered(x: NDArray[np.float64], orders: int, adds: Sum = bounds.clipped_su
     columns = {"u": key(), "x": real(-1e16, 1e16), "w": category(["a", "b", "c"])}
     draw, seen = MadeUp(3), set()
     for unit in (ROW, USER):
-        asked = list(_queries(unit, adds, -1e16, 1e16, ("a", "b", "c")))
+        queries = list(_queries(unit, adds, -1e16, 1e16, ("a", "b", "c")))
         for _ in range(orders):
             p = draw.order(len(x))
             rows = Rows.read(Table(columns), {"u": u[p], "x": x[p], "w": w[p]}, unit)
-            seen.add((str(unit), *(tuple(map(int, each.steps(rows, _exponent(each)))) for each in asked)))
+            seen.add((str(unit), *(tuple(map(int, each.steps(rows, _exponent(each)))) for each in queries)))
     return len(seen)
 
 

@@ -57,8 +57,8 @@ def summary(curator: Any) -> Any:
 def chosen_bounds(curator: Any) -> Any:
     """Bounds from a private release, then a sum within them; what comes next depends on the noisy answer."""
     powers = bounds.Powers(column="age", lowest=0, highest=7, unit=ROW)
-    found = curator.release(PrivateBounds(query=powers, epsilon=1, failure=0.01)).value
-    low, high = found["lower"], found["upper"]
+    ends = curator.release(PrivateBounds(query=powers, epsilon=1, failure=0.01)).value
+    low, high = ends["lower"], ends["upper"]
     total = curator.release(Laplace(query=bounds.clipped_sum("age", low, high, ROW), epsilon=1)).value
     if total > 500:
         return total, curator.release(PermuteAndFlip(query=bounds.votes("ward", WARDS, ROW), epsilon=1)).value
@@ -102,16 +102,16 @@ def own_loop(curator: Any) -> Any:
 
 def conversations(curator: Any) -> Any:
     """A sparse vector whose next question depends on the last answer, and a count that goes on."""
-    told: list[Any] = []
+    answers: list[Any] = []
     with curator.session(SparseVector(epsilon=1, protects=_USER, threshold=3, count=2)) as session:
         for number in range(6):
             if session.over:
                 break
-            ward = WARDS[(number + len(told)) % 3]
-            told.append(session.ask(bounds.count_where(_USER, {"ward": [ward]})))
+            ward = WARDS[(number + len(answers)) % 3]
+            answers.append(session.ask(bounds.count_where(_USER, {"ward": [ward]})))
     plan = ContinualCount(query=bounds.increments("day", 7, _USER), epsilon=1, delta=1e-6)
     with curator.session(plan) as session:
-        return told, [session.ask() for _ in range(3)]
+        return answers, [session.ask() for _ in range(3)]
 
 
 def dashboard(curator: Any) -> Any:
@@ -120,11 +120,11 @@ def dashboard(curator: Any) -> Any:
 
     how: dict[str, Any] = {"unit": _USER, "epsilon": 1, "delta": 1e-6, "limits": Limits(rows=2)}
     text = "SELECT ward, COUNT(*) AS n, SUM(days) AS total FROM data GROUP BY ward"
-    known = curator.private.schema
-    first = curator.release(sql(text, known, **how)).to_csv()
+    schema = curator.private.schema
+    first = curator.release(sql(text, schema, **how)).to_csv()
     most = max(first.splitlines()[1:], key=lambda line: float(line.split(",")[1])).split(",")[0]
     again = f"SELECT AVG(days) AS mean FROM data WHERE ward = '{most}'"
-    return first, curator.release(sql(again, known, **how)).to_csv()
+    return first, curator.release(sql(again, schema, **how)).to_csv()
 
 
 def training(curator: Any) -> Any:
@@ -193,16 +193,16 @@ def attack(pipelines: Sequence[Honest] = HONEST, *, most: int = 40) -> Verdict:
     """Replay every pipeline; one that shows anything breaks it."""
     figures: dict[str, float] = {}
     problems = []
-    for each in pipelines:
-        if each.needs and find_spec(each.needs) is None:
+    for honest in pipelines:
+        if honest.needs and find_spec(honest.needs) is None:
             continue
-        told = replay(each.pipeline, **{**each.more, "most": min(most, each.more.get("most", most))})
-        figures[f"{each.name}: calls"] = len(told.calls)
-        figures[f"{each.name}: findings"] = len(told.findings)
-        if told.findings:
-            problems.append(f"{each.name}: {told.findings[0]}")
-        elif told.verdict != "nothing found":
-            problems.append(f"{each.name}: {told.verdict}")
+        replayed = replay(honest.pipeline, **{**honest.more, "most": min(most, honest.more.get("most", most))})
+        figures[f"{honest.name}: calls"] = len(replayed.calls)
+        figures[f"{honest.name}: findings"] = len(replayed.findings)
+        if replayed.findings:
+            problems.append(f"{honest.name}: {replayed.findings[0]}")
+        elif replayed.verdict != "nothing found":
+            problems.append(f"{honest.name}: {replayed.verdict}")
     text = problems[0] if problems else "No pipeline tells more than its mechanisms give out."
     return Verdict("G2", bool(problems), text, figures)
 
@@ -212,11 +212,11 @@ def control(pipelines: Sequence[Planted] | None = None) -> Verdict:
     tried = PLANTED if pipelines is None else pipelines
     figures: dict[str, float] = {}
     missed = []
-    for each in tried:
-        told: Replayed = replay(each.pipeline, **each.more)
-        figures[f"{each.name}: findings"] = len(told.findings)
-        if each.kind not in told.kinds:
-            missed.append(each.name)
+    for planted in tried:
+        replayed: Replayed = replay(planted.pipeline, **planted.more)
+        figures[f"{planted.name}: findings"] = len(replayed.findings)
+        if planted.kind not in replayed.kinds:
+            missed.append(planted.name)
     named = len({each.kind for each in tried})
-    found = f"All {len(tried)} planted pipelines are found, of {named} of {len(KINDS)} kinds."
-    return Verdict("G2", not missed, f"Not found: {', '.join(missed)}." if missed else found, figures)
+    summary = f"All {len(tried)} planted pipelines are found, of {named} of {len(KINDS)} kinds."
+    return Verdict("G2", not missed, f"Not found: {', '.join(missed)}." if missed else summary, figures)

@@ -21,24 +21,24 @@ _LEAST = 1e-15  # chances below are left out, on both sides: what is lost makes 
 
 
 @dataclass(frozen=True)
-class Law:
+class LossLaw:
     """The privacy loss of one mechanism: masses on the grid from `first` on, and the mass that shows everything."""
 
     first: int
     masses: Floats
     everything: float = 0.0
 
-    def then(self, other: Law) -> Law:
+    def then(self, other: LossLaw) -> LossLaw:
         """Both, one after the other."""
         shown = 1 - (1 - self.everything) * (1 - other.everything)
-        return Law(self.first + other.first, np.convolve(self.masses, other.masses), shown).shortened()
+        return LossLaw(self.first + other.first, np.convolve(self.masses, other.masses), shown).shortened()
 
-    def shortened(self) -> Law:
+    def shortened(self) -> LossLaw:
         """Without the ends that hold next to nothing: long sums of losses stay short, and only lose by it."""
-        kept = np.flatnonzero(self.masses > _NEXT_TO_NOTHING)
-        if not kept.size:
+        heavy = np.flatnonzero(self.masses > _NEXT_TO_NOTHING)
+        if not heavy.size:
             return self
-        return Law(self.first + int(kept[0]), self.masses[kept[0] : kept[-1] + 1], self.everything)
+        return LossLaw(self.first + int(heavy[0]), self.masses[heavy[0] : heavy[-1] + 1], self.everything)
 
     def delta(self, epsilon: float) -> float:
         """E(1 - e^(epsilon - loss))+, the least delta at epsilon."""
@@ -46,7 +46,7 @@ class Law:
         return float(self.everything + np.sum(self.masses * np.maximum(-np.expm1(epsilon - losses), 0.0)))
 
 
-def of_laws(here: Floats, there: Floats) -> Law:
+def of_laws(here: Floats, there: Floats) -> LossLaw:
     """Of two laws on the same finitely many outputs."""
     seen = here > 0
     everything = float(here[seen & (there <= 0)].sum())
@@ -54,10 +54,10 @@ def of_laws(here: Floats, there: Floats) -> Law:
     places = np.floor(np.log(here[both] / there[both]) / _GRID + 1e-9).astype(np.int64)
     first = int(places.min(initial=0))
     masses = np.bincount(places - first, weights=here[both])
-    return Law(first, np.asarray(masses * (1 - 1e-12), dtype=np.float64), everything)
+    return LossLaw(first, np.asarray(masses * (1 - 1e-12), dtype=np.float64), everything)
 
 
-def normal(mu: float, rate: float = 1.0, *, forward: bool = True) -> Law:
+def normal(mu: float, rate: float = 1.0, *, forward: bool = True) -> LossLaw:
     """rate N(mu, 1) + (1 - rate) N(0, 1) against N(0, 1), or back, in intervals: merging outputs only loses.
 
     Intervals are nodes of a fine mesh; what lies beyond both ends is merged into the outer two.
@@ -66,19 +66,19 @@ def normal(mu: float, rate: float = 1.0, *, forward: bool = True) -> Law:
     plain = np.diff(np.concatenate([[0.0], special.ndtr(edges), [1.0]]))
     moved = np.diff(np.concatenate([[0.0], special.ndtr(edges - mu), [1.0]]))
     mixed = rate * moved + (1 - rate) * plain
-    kept = (mixed > _LEAST) & (plain > _LEAST)
-    one, other = (mixed[kept], plain[kept]) if forward else (plain[kept], mixed[kept])
+    certain = (mixed > _LEAST) & (plain > _LEAST)
+    one, other = (mixed[certain], plain[certain]) if forward else (plain[certain], mixed[certain])
     return of_laws(one, other)
 
 
-def two_points(epsilon: float, delta: float = 0.0) -> Law:
+def two_points(epsilon: float, delta: float = 0.0) -> LossLaw:
     """Randomised response of two answers; with probability delta everything shows."""
     p = (1 - delta) / (1 + math.exp(-epsilon))
     low = p * math.exp(-epsilon)
     return of_laws(np.array([p, low, delta]), np.array([low, p, 0.0]))
 
 
-def laplace(epsilon: float, rate: float = 1.0) -> Law:
+def laplace(epsilon: float, rate: float = 1.0) -> LossLaw:
     """Laplace noise of scale 1/epsilon, moved by 1, for a unit that joins with that rate."""
     edges = np.linspace(-18.0 / epsilon, 1 + 18.0 / epsilon, 6001)
 
@@ -90,7 +90,7 @@ def laplace(epsilon: float, rate: float = 1.0) -> Law:
     return of_laws(np.maximum(rate * moved + (1 - rate) * plain, 0), np.maximum(plain, 0))
 
 
-def shuffled_counts(epsilon: float, users: int) -> Law:
+def shuffled_counts(epsilon: float, users: int) -> LossLaw:
     """Who all say "no" by randomised response of two answers, one of whom says "yes": how many reports are "yes"."""
     truth = 1 / (1 + math.exp(-epsilon))
     others = stats.binom.pmf(np.arange(users), users - 1, 1 - truth)
@@ -99,19 +99,19 @@ def shuffled_counts(epsilon: float, users: int) -> Law:
         return np.asarray(np.append(others * (1 - yes), 0.0) + np.append(0.0, others * yes))
 
     here, there = with_one(truth), with_one(1 - truth)
-    kept = (here > 1e-200) & (there > 1e-200)
-    return of_laws(here[kept], there[kept])
+    certain = (here > 1e-200) & (there > 1e-200)
+    return of_laws(here[certain], there[certain])
 
 
-def stepped(weights: Floats, shift: int) -> Law:
+def stepped(weights: Floats, shift: int) -> LossLaw:
     """Integer noise with these weights (an odd number of them, the middle one at 0), moved by so many steps."""
     plain = np.pad(weights / weights.sum(), (0, shift))
     moved = np.roll(plain, shift)
-    kept = (plain > _LEAST) & (moved > _LEAST)
-    return of_laws(moved[kept], plain[kept])
+    certain = (plain > _LEAST) & (moved > _LEAST)
+    return of_laws(moved[certain], plain[certain])
 
 
-def best_of(epsilon: float, stop: float) -> Law:
+def best_of(epsilon: float, stop: float) -> LossLaw:
     """Randomised response of two answers, tried until a coin of chance `stop` says that it is enough; "yes" is best.
 
     "No" comes out where all tries said no: with p the chance of yes, E (1 - p)^N = stop (1 - p)/(stop + (1 - stop) p).
@@ -121,26 +121,26 @@ def best_of(epsilon: float, stop: float) -> Law:
     return of_laws(np.array([no[1], 1 - no[1]]), np.array([no[0], 1 - no[0]]))
 
 
-def allocated(mu: float, steps: int) -> Law:
+def allocated(mu: float, steps: int) -> LossLaw:
     """Gaussian noise at so many steps, moved by mu at one of them that nobody knows: the sum of all answers."""
     return normal(mu / math.sqrt(steps))
 
 
-def times(law: Law, count: int) -> Law:
+def times(law: LossLaw, count: int) -> LossLaw:
     """So many of the same, one after the other."""
-    made, doubled = None, law
+    composed, doubled = None, law
     while True:
         if count % 2:
-            made = doubled if made is None else made.then(doubled)
+            composed = doubled if composed is None else composed.then(doubled)
         count //= 2
         if not count:
-            assert made is not None
-            return made
+            assert composed is not None
+            return composed
         doubled = doubled.then(doubled)
 
 
-def together(*laws: Law) -> Law:
-    made = laws[0]
-    for each in laws[1:]:
-        made = made.then(each)
-    return made
+def together(*laws: LossLaw) -> LossLaw:
+    composed = laws[0]
+    for law in laws[1:]:
+        composed = composed.then(law)
+    return composed

@@ -32,9 +32,9 @@ def attack(
     return Verdict("G1", broken, f"{words}.", figures)
 
 
-def _by(each: object) -> str:
-    killers = getattr(each, "killers", ())
-    return "by " + ", ".join(killers) if killers else str(getattr(each, "ending", ""))
+def _by(tried: object) -> str:
+    killers = getattr(tried, "killers", ())
+    return "by " + ", ".join(killers) if killers else str(getattr(tried, "ending", ""))
 
 
 def _named(what: str, names: Sequence[str]) -> str:

@@ -54,7 +54,7 @@ _KEPT: dict[str, NDArray[Any]] = {}  # where one of the planted bugs finds the d
 _SHOWN = 10  # digits of a number that are looked for: chance makes them once in 10^10
 
 
-class Table:
+class SecretTable:
     """Random cells, in arrays that can be overwritten."""
 
     def __init__(self, rows: int, seed: int = 11) -> None:
@@ -110,7 +110,7 @@ def plans() -> dict[str, Plan[Any, Any]]:
 
 
 @dataclass
-class Scene:
+class ReleaseScene:
     """Who takes part: the library, or somebody with a planted bug in the place of one of them."""
 
     private: type[Private] = Private
@@ -118,9 +118,9 @@ class Scene:
     more: dict[str, Plan[Any, Any]] = field(default_factory=dict)
 
 
-def attack(scene: Scene | None = None, *, cells: int = CELLS) -> Verdict:
+def attack(scene: ReleaseScene | None = None, *, cells: int = CELLS) -> Verdict:
     """Release, overwrite, show again, search."""
-    scene, table = scene or Scene(), Table(cells // 2)
+    scene, table = scene or ReleaseScene(), SecretTable(cells // 2)
     _KEPT.update(table.columns)
     texts, numbers = table.secrets()
     with _overheard() as heard:
@@ -129,17 +129,17 @@ def attack(scene: Scene | None = None, *, cells: int = CELLS) -> Verdict:
         table.overwrite()
         again = {name: show() for name, show in shown.items()}
     moved = [name for name in first if first[name] != again[name]]
-    said = {**first, **problems, "logs and warnings": "\n".join(heard)}
-    leaks = [name for name, text in said.items() if _holds(text, texts, numbers)]
+    views = {**first, **problems, "logs and warnings": "\n".join(heard)}
+    leaks = [name for name, text in views.items() if _holds(text, texts, numbers)]
     words = (
-        f"{len(moved)} of {len(first)} views change when the data does {moved[:2]}; of {len(said)} texts and pickles "
+        f"{len(moved)} of {len(first)} views change when the data does {moved[:2]}; of {len(views)} texts and pickles "
         f"{len(leaks)} hold a cell {leaks[:2]}."
     )
-    figures = {"views": len(first), "changed": len(moved), "texts": len(said), "with a cell": len(leaks)}
+    figures = {"views": len(first), "changed": len(moved), "texts": len(views), "with a cell": len(leaks)}
     return Verdict("P1", bool(moved or leaks), words, figures | {"cells looked for": len(texts)})
 
 
-def _played(scene: Scene, table: Table) -> tuple[dict[str, Callable[[], str]], dict[str, str]]:
+def _played(scene: ReleaseScene, table: SecretTable) -> tuple[dict[str, Callable[[], str]], dict[str, str]]:
     """Everything that can be shown, as something to call; and what was told where something went wrong."""
     ledger = MemoryLedger({"d": Budget(epsilon=50, delta=1e-3)})
     private = scene.private("d", table.columns, unit=USER, schema=SCHEMA)
@@ -155,15 +155,15 @@ def _played(scene: Scene, table: Table) -> tuple[dict[str, Callable[[], str]], d
             continue
         shown |= {f"{name}: {view}": _view(release, view) for view in _VIEWS}
         if release.receipt is not None:
-            told = report.release_report(ledger, release.receipt.id, release=release)
-            problems |= {f"the report on {name!r}": told.json(), f"its page on {name!r}": told.html()}
+            page = report.release_report(ledger, release.receipt.id, release=release)
+            problems |= {f"the report on {name!r}": page.json(), f"its page on {name!r}": page.html()}
         problems |= {f"a pickle of the {name!r} {what}": _pickled(each) for what, each in _objects(release, curator)}
     run = Run(Noise(SecureBits()))
-    for what, each in {"private": private, "ledger": ledger, "run": run, "curator": curator, "wider": wider}.items():
-        problems[f"repr of the {what}"] = repr(each)
-        problems[f"str of the {what}"] = str(each)
-        problems[f"HTML of the {what}"] = getattr(each, "_repr_html_", str)()
-        problems[f"a pickle of the {what}"] = _pickled(each)
+    for what, subject in {"private": private, "ledger": ledger, "run": run, "curator": curator, "wider": wider}.items():
+        problems[f"repr of the {what}"] = repr(subject)
+        problems[f"str of the {what}"] = str(subject)
+        problems[f"HTML of the {what}"] = getattr(subject, "_repr_html_", str)()
+        problems[f"a pickle of the {what}"] = _pickled(subject)
     problems["the ledger's entries"] = "\n".join(map(repr, ledger.history()))
     problems["the ledger's answers"] = "\n".join(map(repr, ledger.releases()))
     problems["a statement"] = str(ledger.statement("d"))
@@ -201,10 +201,10 @@ def _objects(release: Release, curator: Curator) -> Iterator[tuple[str, Any]]:
     yield "curator", curator
 
 
-def _pickled(each: Any) -> str:
+def _pickled(subject: Any) -> str:
     """The bytes as text, one character for each; what cannot be pickled says why."""
     try:
-        return pickle.dumps(each).decode("latin-1")
+        return pickle.dumps(subject).decode("latin-1")
     except Exception as problem:
         return str(problem)
 
@@ -231,19 +231,19 @@ class _Kept(logging.Handler):
 def _overheard() -> Iterator[list[str]]:
     """Whatever is logged, warned or printed meanwhile."""
     heard: list[str] = []
-    said, root, handler = io.StringIO(), logging.getLogger(), _Kept(heard)
+    printed, root, handler = io.StringIO(), logging.getLogger(), _Kept(heard)
     level = root.level
     root.addHandler(handler)
     root.setLevel(logging.DEBUG)
     try:
         with (
             warnings.catch_warnings(record=True) as warned,
-            contextlib.redirect_stderr(said),
-            contextlib.redirect_stdout(said),
+            contextlib.redirect_stderr(printed),
+            contextlib.redirect_stdout(printed),
         ):
             warnings.simplefilter("always")
             yield heard
-        heard += [f"{each.message} {each.filename}" for each in warned] + [said.getvalue()]
+        heard += [f"{each.message} {each.filename}" for each in warned] + [printed.getvalue()]
     finally:
         root.removeHandler(handler)
         root.setLevel(level)
@@ -292,11 +292,11 @@ def control() -> Verdict:
     """Every planted bug must be found."""
     again = ReadsAgain(query=bounds.clipped_sum("dose", 0, 1000, USER), epsilon=1)
     scenes = {
-        "finish reads the data": Scene(more={"again": again}),
-        "the data in a repr": Scene(private=ShowsItself),
-        "a cell in an error": Scene(curator=TellsOn),
+        "finish reads the data": ReleaseScene(more={"again": again}),
+        "the data in a repr": ReleaseScene(private=ShowsItself),
+        "a cell in an error": ReleaseScene(curator=TellsOn),
     }
-    found = {name: attack(scene, cells=100) for name, scene in scenes.items()}
-    missed = [name for name, verdict in found.items() if not verdict.broken]
-    told = " ".join(f"{name}: {verdict.text}" for name, verdict in found.items())
-    return Verdict("P1", not missed, f"Not found: {', '.join(missed)}." if missed else told)
+    verdicts = {name: attack(scene, cells=100) for name, scene in scenes.items()}
+    missed = [name for name, verdict in verdicts.items() if not verdict.broken]
+    summary = " ".join(f"{name}: {verdict.text}" for name, verdict in verdicts.items())
+    return Verdict("P1", not missed, f"Not found: {', '.join(missed)}." if missed else summary)

@@ -64,7 +64,7 @@ def attack(targets: Sequence[Target] = LIBRARY, *, releases: int = RELEASES) -> 
 
 
 def _compared(views: dict[float, tuple[Integers, Integers]], where: str) -> list[Compared]:
-    found = []
+    comparisons = []
     sizes = np.unique(np.concatenate([np.unique(size) for size, _ in views.values()]))
     for octave in sizes[-_OCTAVES:].tolist():
         parts = {truth: np.minimum(low[size == octave], octave - _COARSE) for truth, (size, low) in views.items()}
@@ -72,8 +72,8 @@ def _compared(views: dict[float, tuple[Integers, Integers]], where: str) -> list
         if len(shared) >= 2:
             names = ", ".join(f"{truth:g}" for truth in shared)
             p = homogeneous(list(shared.values()))
-            found.append(Compared(p, f"{where}, answers from 2^{octave}, truths {names}, p = {p:.3g}"))
-    return found
+            comparisons.append(Compared(p, f"{where}, answers from 2^{octave}, truths {names}, p = {p:.3g}"))
+    return comparisons
 
 
 def homogeneous(samples: list[Integers]) -> float:

@@ -24,7 +24,7 @@ from sfumato.errors import SfumatoError
 
 from . import filled
 from .losses_below import (
-    Law,
+    LossLaw,
     allocated,
     best_of,
     laplace,
@@ -43,7 +43,7 @@ _ROUNDING = 1e-7  # of the sums here: far above 64-bit roundoff, far below any f
 DELTAS = (Fraction(1, 10**6), Fraction(1, 10**4), Fraction(1, 100), Fraction(1, 5))
 
 
-def cases() -> Iterator[tuple[str, events.Event, Law]]:
+def cases() -> Iterator[tuple[str, events.Event, LossLaw]]:
     """Events of every kind with what they cost at least."""
     replaced: dict[str, Any] = {"relation": "replace"}
     for multiplier in (Fraction(1, 2), Fraction(2)):
@@ -83,7 +83,7 @@ def cases() -> Iterator[tuple[str, events.Event, Law]]:
     yield from _on_a_lattice()
 
 
-def _selections(size: Fraction, epsilon: float) -> Iterator[tuple[str, events.Event, Law]]:
+def _selections(size: Fraction, epsilon: float) -> Iterator[tuple[str, events.Event, LossLaw]]:
     """Two candidates; and randomised response, which is as bad as pure DP can be."""
     odds = [1 / (1 + math.exp(-each)) for each in (epsilon - 0.5, -0.5)]  # one candidate's, by softmax
     drawn = of_laws(*(np.array([p, 1 - p]) for p in odds))
@@ -94,14 +94,14 @@ def _selections(size: Fraction, epsilon: float) -> Iterator[tuple[str, events.Ev
     flips = events.PermuteAndFlip(epsilon=size)
     yield f"permute and flip, {epsilon:g}", flips, flipped
     yield f"4 flips, {epsilon:g}", events.Repeat(flips, 4), together(*[flipped] * 4)
-    said = events.RandomizedResponse(epsilon=size, categories=2, relation="replace")
-    yield f"randomised response, {epsilon:g}", said, two_points(epsilon)
-    yield f"3 people's answers, {epsilon:g}", group.group(said, 3), together(*[two_points(epsilon)] * 3)
+    response = events.RandomizedResponse(epsilon=size, categories=2, relation="replace")
+    yield f"randomised response, {epsilon:g}", response, two_points(epsilon)
+    yield f"3 people's answers, {epsilon:g}", group.group(response, 3), together(*[two_points(epsilon)] * 3)
     tried = events.BestOf(events.Pure(epsilon=size), shape=1, stop=Fraction(1, 50))
     yield f"the best of many tries, {epsilon:g}", tried, best_of(epsilon, 0.02)
 
 
-def _of_more(size: Fraction, epsilon: float) -> Iterator[tuple[str, events.Event, Law]]:
+def _of_more(size: Fraction, epsilon: float) -> Iterator[tuple[str, events.Event, LossLaw]]:
     """Groups, parts that belong together, samples of a fixed size, and steps of which everybody has one."""
     several = group.group(events.ZeroConcentrated(rho=size), 3)
     yield f"rho = {epsilon:g}, for 3", several, normal(3 * math.sqrt(2 * epsilon))
@@ -117,7 +117,7 @@ def _of_more(size: Fraction, epsilon: float) -> Iterator[tuple[str, events.Event
     yield f"one of 4 steps, mu = {mu:g}", events.RandomAllocation(noisy, 4), allocated(mu, 4)
 
 
-def _on_a_lattice() -> Iterator[tuple[str, events.Event, Law]]:
+def _on_a_lattice() -> Iterator[tuple[str, events.Event, LossLaw]]:
     """Integer noise."""
     k = np.arange(-200, 201)
     for shift in (1, 3):
@@ -163,7 +163,7 @@ def classic(event: events.Event, delta: Fraction) -> float:
 
 def attack(prices: Mapping[str, Price] = LIBRARY) -> Verdict:
     """Hold every price to what its event costs at least, and the library's accounts to their budgets."""
-    below, held, nearest = [], 0, 0.0
+    below, tried, nearest = [], 0, 0.0
     for name, event, law in cases():
         for way, priced in prices.items():
             for delta in DELTAS:
@@ -171,21 +171,21 @@ def attack(prices: Mapping[str, Price] = LIBRARY) -> Verdict:
                     epsilon = priced(event, delta)
                 except SfumatoError:  # no price: nothing is sold
                     continue
-                held += 1
+                tried += 1
                 shown = law.delta(epsilon) / float(delta)
                 nearest = max(nearest, shown)
                 if shown > 1 + _ROUNDING:
                     below.append(f"{name} by {way}: at epsilon {epsilon:.4g} delta is {shown:.3g} times what is said")
     accounts, overfull = filled.overfull(_ROUNDING) if prices is LIBRARY else (0, [])
     words = (
-        f"{len(below)} of {held} prices are below cost: {below[0]}."
+        f"{len(below)} of {tried} prices are below cost: {below[0]}."
         if below
         else f"{len(overfull)} of {accounts} accounts took more than their budget: {overfull[0]}."
         if overfull
-        else f"None of {held} prices is below what its event costs at least"
+        else f"None of {tried} prices is below what its event costs at least"
         + (f", and none of {accounts} accounts takes more than its budget." if accounts else ".")
     )
-    figures = {"prices": held, "below cost": len(below), "nearest": nearest, "accounts": accounts}
+    figures = {"prices": tried, "below cost": len(below), "nearest": nearest, "accounts": accounts}
     return Verdict("A1", bool(below or overfull), words, figures | {"overfull": len(overfull)})
 
 

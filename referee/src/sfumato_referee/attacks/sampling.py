@@ -83,15 +83,15 @@ def conversations(plan: SparseVector, rows: Rows, trials: int, bits: Bits) -> tu
     gate, noise = plan.gate, Noise(bits)
     threshold = gate.begin(noise, trials)
     left = np.full(trials, gate.count, dtype=np.int64)
-    told, shown = [], []
+    verdicts, shown = [], []
     for question in surface.questions(plan, rows.table):
         values = question.in_units(question.query.steps(rows, question.exponent), gate.finer)
         noisy = gate.noisy(values, trials, noise)
-        answers = gate.told(noisy, threshold, left)
+        answers = gate.compare(noisy, threshold, left)
         left = left - np.sum(answers == ABOVE, axis=1)
-        told.append(answers)
+        verdicts.append(answers)
         shown.append(np.where(answers == ABOVE, noisy / gate.finer, 0.0))
-    return np.concatenate(told, axis=1), np.concatenate(shown, axis=1)
+    return np.concatenate(verdicts, axis=1), np.concatenate(shown, axis=1)
 
 
 __all__ = ["ABOVE", "NOT_ASKED", "conversations", "many"]

@@ -44,7 +44,7 @@ _WARDS = ("a", "b", "c")
 
 
 @dataclass(frozen=True)
-class Target:
+class SearchTarget:
     """A plan, and neighbours that are worth a look beside the usual ones."""
 
     name: str
@@ -76,36 +76,36 @@ _NONE: list[str] = []
 _ONE_MORE = ({"w": _NONE}, {"w": ["a"]})
 
 LIBRARY = (
-    Target("Laplace, count", lambda: Laplace(query=bounds.count(_ROW), epsilon=1)),
-    Target("Laplace, histogram", lambda: Laplace(query=bounds.histogram("w", _WARDS, _REPLACE), epsilon=1)),
-    Target("Laplace, sum", lambda: Laplace(query=bounds.clipped_sum("x", 0, 10, _ROW), epsilon=1)),
-    Target("Gaussian, histogram", lambda: Gaussian(query=_histogram(), epsilon=1, delta=1e-6)),
-    Target("Gaussian at epsilon 10", lambda: Gaussian(query=bounds.count(_ROW), epsilon=10, delta=1e-5)),
-    Target("Exponential", lambda: Exponential(query=_histogram(), epsilon=1), (_VOTES,), 0.1),
-    Target("PermuteAndFlip", lambda: PermuteAndFlip(query=_histogram(), epsilon=1), (_VOTES,), 0.1),
-    Target("RandomizedResponse", lambda: _responses(), (({"w": ["a"]}, {"w": ["b"]}),), 0.1),
-    Target("LInfinityNoise", lambda: LInfinityNoise(query=_histogram(), epsilon=1), (_VOTES,), 0.1),
-    Target("SmoothMedian", lambda: _median(), (), 0.1),
+    SearchTarget("Laplace, count", lambda: Laplace(query=bounds.count(_ROW), epsilon=1)),
+    SearchTarget("Laplace, histogram", lambda: Laplace(query=bounds.histogram("w", _WARDS, _REPLACE), epsilon=1)),
+    SearchTarget("Laplace, sum", lambda: Laplace(query=bounds.clipped_sum("x", 0, 10, _ROW), epsilon=1)),
+    SearchTarget("Gaussian, histogram", lambda: Gaussian(query=_histogram(), epsilon=1, delta=1e-6)),
+    SearchTarget("Gaussian at epsilon 10", lambda: Gaussian(query=bounds.count(_ROW), epsilon=10, delta=1e-5)),
+    SearchTarget("Exponential", lambda: Exponential(query=_histogram(), epsilon=1), (_VOTES,), 0.1),
+    SearchTarget("PermuteAndFlip", lambda: PermuteAndFlip(query=_histogram(), epsilon=1), (_VOTES,), 0.1),
+    SearchTarget("RandomizedResponse", lambda: _responses(), (({"w": ["a"]}, {"w": ["b"]}),), 0.1),
+    SearchTarget("LInfinityNoise", lambda: LInfinityNoise(query=_histogram(), epsilon=1), (_VOTES,), 0.1),
+    SearchTarget("SmoothMedian", lambda: _median(), (), 0.1),
 )
 
 MUTANTS = (
-    Target("noise x 0.5", lambda: mutants.HalfNoise(query=bounds.count(_ROW), epsilon=1), usual=4),
-    Target("sensitivity x 0.5", lambda: Laplace(query=_half_sum(), epsilon=1), usual=4),
-    Target(
+    SearchTarget("noise x 0.5", lambda: mutants.HalfNoise(query=bounds.count(_ROW), epsilon=1), usual=4),
+    SearchTarget("sensitivity x 0.5", lambda: Laplace(query=_half_sum(), epsilon=1), usual=4),
+    SearchTarget(
         "exponential without the factor 2",
         lambda: mutants.DoubledRate(query=_histogram(), epsilon=1),
         (_VOTES,),
         0.1,
         0,
     ),
-    Target(
+    SearchTarget(
         "noisy max with its value",
         lambda: mutants.NoisyMaxWithItsValue(query=_ten_times(), epsilon=1),
         (_ONE_MORE,),
         1,
         0,
     ),
-    Target(
+    SearchTarget(
         "classic Gaussian at epsilon 10",
         lambda: mutants.ClassicGaussian(query=bounds.count(_ROW), epsilon=10, delta=1e-5),
         usual=4,
@@ -130,11 +130,11 @@ def _median() -> SmoothMedian:
 
 
 @dataclass(frozen=True)
-class Found:
+class SearchFinding:
     """What was shown of one target: by the most telling event of the samples, and by the law of its noise."""
 
     sampled: telling.Finding
-    exact: losses.Loss | None
+    exact: losses.ExactLoss | None
 
     @property
     def broken(self) -> bool:
@@ -144,36 +144,40 @@ class Found:
         return str(self.exact) if self.exact is not None and self.exact.broken else str(self.sampled)
 
 
-def attack(targets: Sequence[Target] = LIBRARY, *, runs: int = RUNS, bits: Bits | None = None) -> Verdict:
-    found = shown(targets, runs=runs, bits=bits)
-    broken = [f"{name}: {each}" for name, each in found.items() if each.broken]
-    text = f"{'; '.join(broken)}." if broken else f"No event of {len(found)} plans proves more than they are sold at."
-    return Verdict("V2", bool(broken), text, _figures(found))
+def attack(targets: Sequence[SearchTarget] = LIBRARY, *, runs: int = RUNS, bits: Bits | None = None) -> Verdict:
+    findings = shown(targets, runs=runs, bits=bits)
+    broken = [f"{name}: {each}" for name, each in findings.items() if each.broken]
+    text = (
+        f"{'; '.join(broken)}." if broken else f"No event of {len(findings)} plans proves more than they are sold at."
+    )
+    return Verdict("V2", bool(broken), text, _figures(findings))
 
 
-def control(targets: Sequence[Target] = MUTANTS, *, runs: int = _CONTROL_RUNS, bits: Bits | None = None) -> Verdict:
+def control(
+    targets: Sequence[SearchTarget] = MUTANTS, *, runs: int = _CONTROL_RUNS, bits: Bits | None = None
+) -> Verdict:
     """The attack on the planted bugs: broken only if every one of them is."""
-    found = shown(targets, runs=runs, bits=bits)
-    missed = [name for name, each in found.items() if not each.broken]
-    text = f"Not caught: {', '.join(missed)}." if missed else f"All {len(found)} planted bugs are caught."
-    return Verdict("V2", not missed, text, _figures(found))
+    findings = shown(targets, runs=runs, bits=bits)
+    missed = [name for name, each in findings.items() if not each.broken]
+    text = f"Not caught: {', '.join(missed)}." if missed else f"All {len(findings)} planted bugs are caught."
+    return Verdict("V2", not missed, text, _figures(findings))
 
 
-def _figures(found: Mapping[str, Found]) -> dict[str, float]:
+def _figures(findings: Mapping[str, SearchFinding]) -> dict[str, float]:
     figures = {
-        f"{name}: sampled epsilon over the claim": f.sampled.epsilon / f.sampled.claim for name, f in found.items()
+        f"{name}: sampled epsilon over the claim": f.sampled.epsilon / f.sampled.claim for name, f in findings.items()
     }
-    exact = {f"{name}: exact loss over the claim": f.exact.share for name, f in found.items() if f.exact is not None}
+    exact = {f"{name}: exact loss over the claim": f.exact.share for name, f in findings.items() if f.exact is not None}
     return figures | exact
 
 
-def shown(targets: Sequence[Target], *, runs: int, bits: Bits | None = None) -> dict[str, Found]:
+def shown(targets: Sequence[SearchTarget], *, runs: int, bits: Bits | None = None) -> dict[str, SearchFinding]:
     source = SecureBits() if bits is None else bits
     with without_warnings(PrivacyWarning):
         return {target.name: _look(target, runs, source, FALSE_ALARM / len(targets)) for target in targets}
 
 
-def _look(target: Target, runs: int, bits: Bits, false_alarm: float) -> Found:
+def _look(target: SearchTarget, runs: int, bits: Bits, false_alarm: float) -> SearchFinding:
     plan = target.make()
     tried, claims = target.pairs(plan), claims_of(plan)
     samples = max(int(runs * target.share), 100)
@@ -182,12 +186,12 @@ def _look(target: Target, runs: int, bits: Bits, false_alarm: float) -> Found:
         one, other = (many(plan, rows, samples, bits) for rows in pair)
         findings.append(telling.most_telling(one, other, claims=claims, false_alarm=false_alarm / len(tried)))
     exact = list(_losses(plan, tried, claims))
-    return Found(
+    return SearchFinding(
         max(findings, key=lambda finding: finding.lead),
         max(exact, key=lambda loss: (loss.broken, loss.share)) if exact else None,
     )
 
 
-def _losses(plan: Plan[Any, Any], tried: Sequence[Pair], claims: counting.Claims) -> Iterator[losses.Loss]:
+def _losses(plan: Plan[Any, Any], tried: Sequence[Pair], claims: counting.Claims) -> Iterator[losses.ExactLoss]:
     for leaf in losses.leaves(plan):
         yield from (loss for loss, _ in losses.of_pairs(leaf, tried, claims))

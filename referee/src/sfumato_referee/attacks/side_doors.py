@@ -71,7 +71,7 @@ def data_pays(kind: Kind) -> Iterator[str]:
         yield "the account of the data does not pay"
 
 
-def held(kind: Kind) -> Iterator[str]:
+def holds(kind: Kind) -> Iterator[str]:
     """Room is held: nobody else spends it, and it is drawn once."""
     ledger, plan = _opened(kind, a=None), reserve(None, unit=ROW, budget=Budget(epsilon=_MOST))
     receipt = ledger.hold((), plan, data="a@1", grade="exact", note="")
@@ -166,11 +166,11 @@ def receipts(kind: Kind) -> Iterator[str]:
 
 def loops(kind: Kind) -> Iterator[str]:
     """A loop of one's own pays for each release before it runs, and for none when it is over."""
-    ledger, each = _opened(kind, patients=None), Fraction(2, 5)
+    ledger, price = _opened(kind, patients=None), Fraction(2, 5)
     private = Private("patients", {"x": [1.0]}, unit=ROW, schema=Schema.of(x=real(0, 1)))
     with Curator(private, ledger).supervise(reserve(None, unit=ROW, budget=Budget(epsilon=_MOST))) as run:
-        run.release(count(each))
-        if ledger.spent("patients")[0].spent != each:
+        run.release(count(price))
+        if ledger.spent("patients")[0].spent != price:
             yield "what a loop releases is not paid"
     try:
         run.release(count(Fraction(1, 10)))
@@ -232,21 +232,21 @@ def blocks(kind: Kind) -> Iterator[str]:
         exp = needed("sqlglot").exp
         session = opened(part, ENGINE)
         try:
-            found = session.run(exp.select("count(*) AS n").from_(exp.to_table(part.table.name, quoted=True)))
+            counted = session.run(exp.select("count(*) AS n").from_(exp.to_table(part.table.name, quoted=True)))
         finally:
             session.close()
-        if found.column(0).to_pylist() != [right]:
+        if counted.column(0).to_pylist() != [right]:
             yield "SQL reads rows of no block, or of another one, with a block"
 
 
-DOORS = (receipts, above, data_pays, held, listed, closed, locked, answered, loops, trainings, copies, units, blocks)
+DOORS = (receipts, above, data_pays, holds, listed, closed, locked, answered, loops, trainings, copies, units, blocks)
 
 
 def attack(kind: Kind = Ledger) -> Verdict:
     """Every door of one kind of ledger."""
-    found = [f"{door.__name__}: {problem}" for door in DOORS for problem in _tried(door, kind)]
-    words = f"Open: {'; '.join(found)}." if found else f"All {len(DOORS)} side doors are shut."
-    return Verdict("B4", bool(found), words, {"doors": len(DOORS), "open": len(found)})
+    doors_open = [f"{door.__name__}: {problem}" for door in DOORS for problem in _tried(door, kind)]
+    words = f"Open: {'; '.join(doors_open)}." if doors_open else f"All {len(DOORS)} side doors are shut."
+    return Verdict("B4", bool(doors_open), words, {"doors": len(DOORS), "open": len(doors_open)})
 
 
 def _tried(door: Callable[[Kind], Iterator[str]], kind: Kind) -> list[str]:
@@ -258,7 +258,7 @@ def _tried(door: Callable[[Kind], Iterator[str]], kind: Kind) -> list[str]:
 
 def control() -> Verdict:
     """Ledgers with one door open each: every one must be found."""
-    found = {kind.__name__: attack(kind) for kind in (ledgers.NamedOnly, ledgers.PaidForGood)}
-    missed = [name for name, verdict in found.items() if not verdict.broken]
-    told = " ".join(f"{name}: {verdict.text}" for name, verdict in found.items())
-    return Verdict("B4", not missed, f"Not found: {', '.join(missed)}." if missed else told)
+    verdicts = {kind.__name__: attack(kind) for kind in (ledgers.NamedOnly, ledgers.PaidForGood)}
+    missed = [name for name, verdict in verdicts.items() if not verdict.broken]
+    summary = " ".join(f"{name}: {verdict.text}" for name, verdict in verdicts.items())
+    return Verdict("B4", not missed, f"Not found: {', '.join(missed)}." if missed else summary)

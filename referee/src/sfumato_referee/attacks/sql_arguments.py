@@ -68,7 +68,7 @@ def makes() -> Iterator[tuple[str, Callable[[], object]]]:
     """The same without SQL: what is made, and how."""
     one, words = bounds.count(Unit()), bounds.histogram("w", ("a", "b"), Unit())
     for bad in BAD:
-        made: dict[str, Callable[[], object]] = {
+        attempts: dict[str, Callable[[], object]] = {
             f"Laplace({bad!r})": partial(Laplace, query=one, epsilon=bad),
             f"Gaussian({bad!r})": partial(Gaussian, query=one, epsilon=bad, delta=1e-6),
             f"Gaussian, delta {bad!r}": partial(Gaussian, query=one, epsilon=1, delta=bad),
@@ -79,7 +79,7 @@ def makes() -> Iterator[tuple[str, Callable[[], object]]]:
             f"from 1 to {bad!r}": partial(bounds.clipped_sum, "x", 1, bad, Unit()),
             f"per unit {bad!r}": partial(bounds.count, USER, per_unit=bad),
         }
-        yield from made.items()
+        yield from attempts.items()
         if bad != 0:  # an account without a delta is one
             yield f"Budget, delta {bad!r}", partial(Budget, epsilon=1, delta=bad)
     yield "Budget, delta 1", partial(Budget, epsilon=1, delta=1)
@@ -91,9 +91,10 @@ def attack(asks: Asks = LIBRARY) -> Verdict:
     taken: list[str] = []
     wrong: list[str] = []
     tried = 0
-    for name, given in cases():
+    for name, arguments in cases():
         tried += 1
-        _try(asks, TEXT, {"unit": USER, "epsilon": 1, "delta": 1e-6, "limits": Limits(), **given}, name, taken, wrong)
+        options = {"unit": USER, "epsilon": 1, "delta": 1e-6, "limits": Limits(), **arguments}
+        _try(asks, TEXT, options, name, taken, wrong)
     for comment in COMMENTS:
         spent: dict[str, Any] = {} if comment.startswith(("epsilon", "accuracy")) else {"epsilon": 1}
         tried += 1

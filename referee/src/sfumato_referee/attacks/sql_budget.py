@@ -118,20 +118,20 @@ def _pair_shows(runs: int = 100_000) -> float:
     """The epsilon that many such pairs prove, from the real noise on what is below it, with and without person 7."""
     noise, sides = Noise(SecureBits()), []
     for people in (range(50), [each for each in range(50) if each != 7]):
-        told = []
+        answers = []
         for text in PAIR:
             plan = _count(text, Fraction(1, 2), SCHEMA)
             (coordinate,) = plan.fixed.sums
             columns = {"u": list(people), "w": ["a"] * len(people), "x": [2.0] * len(people)}
             (truth,) = before_noise(plan, {"t": columns})["numbers"][coordinate.measure.name]
             drawn = noise.draw(plan.fixed.law(coordinate), runs).astype(np.float64)
-            told.append(truth + np.ldexp(drawn, coordinate.exponent - coordinate.bits))
-        sides.append(np.stack(told, axis=1))
+            answers.append(truth + np.ldexp(drawn, coordinate.exponent - coordinate.bits))
+        sides.append(np.stack(answers, axis=1))
     return telling.most_telling(*sides, claims={0.0: 1.0}, false_alarm=FALSE_ALARM).epsilon
 
 
 def reconstruction(
-    *, each: Any = None, budget: Any = 1, people: int = BITS, queries: int = QUERIES, seed: int = 1
+    *, per_query: Any = None, budget: Any = 1, people: int = BITS, queries: int = QUERIES, seed: int = 1
 ) -> Verdict:
     """R1, of a promise of epsilon = 1 in all. Spending 1 on each query, with a budget that lets all of them pass, is
     the control: nobody adds up."""
@@ -143,18 +143,18 @@ def reconstruction(
         curator, _ = _curator(schema, {"u": np.arange(people), "bit": secret.astype(bool)}, budget)
         for row in subsets:
             members = ", ".join(map(str, np.flatnonzero(row)))
-            plan = _count(f"SELECT COUNT(*) AS n FROM t WHERE bit AND u IN ({members})", each or _SHARE, schema)
+            plan = _count(f"SELECT COUNT(*) AS n FROM t WHERE bit AND u IN ({members})", per_query or _SHARE, schema)
             try:
                 answers.append(float(curator.release(plan).raw["numbers"]["rows"][0]))
             except BudgetError:
                 break
     guess = np.linalg.lstsq(subsets[: len(answers)].astype(float), np.array(answers), rcond=None)[0] > 0.5
-    found, allowed = int((guess == secret).sum()), math.e / (1 + math.e)
-    chance = float(stats.binom.sf(found - 1, people, allowed))
+    right, allowed = int((guess == secret).sum()), math.e / (1 + math.e)
+    chance = float(stats.binom.sf(right - 1, people, allowed))
     words = (
-        f"{len(answers)} of {queries} queries were answered; {found} of {people} bits found, {allowed:.3f} are allowed."
+        f"{len(answers)} of {queries} queries were answered; {right} of {people} bits found, {allowed:.3f} are allowed."
     )
-    return Verdict("R1", chance < FALSE_ALARM, words, {"share": found / people, "answered": len(answers)})
+    return Verdict("R1", chance < FALSE_ALARM, words, {"share": right / people, "answered": len(answers)})
 
 
 def forgetful() -> Verdict:
@@ -164,7 +164,7 @@ def forgetful() -> Verdict:
 
 def nobody_adds_up() -> Verdict:
     """The control of R1."""
-    return reconstruction(each=1, budget=QUERIES)
+    return reconstruction(per_query=1, budget=QUERIES)
 
 
 def one_charge() -> Verdict:

@@ -83,8 +83,8 @@ def attack(asks: Asks = LIBRARY) -> Verdict:
         answered += one.status == "answered"
         if not one.same(other):
             differs.append(expression)
-        said = one.words + one.trace + heard + other.words + other.trace + overheard
-        if any(word in said for word in (SECRET, "7.123456789")):
+        everything = one.words + one.trace + heard + other.words + other.trace + overheard
+        if any(word in everything for word in (SECRET, "7.123456789")):
             leaks.append(expression)
     words = (
         f"{len(differs)} of {len(EXPRESSIONS)} end otherwise with the bad row {differs[:2]}; {len(leaks)} say a cell."
@@ -96,18 +96,18 @@ def attack(asks: Asks = LIBRARY) -> Verdict:
 
 def _heard(asks: Asks, text: str, table: Mapping[str, Any]) -> tuple[Seen, str]:
     """The ending, and whatever was printed or logged on the way."""
-    said = io.StringIO()
-    handler = logging.StreamHandler(said)
+    printed = io.StringIO()
+    handler = logging.StreamHandler(printed)
     logging.getLogger().addHandler(handler)
     try:
-        with contextlib.redirect_stderr(said), contextlib.redirect_stdout(said):
+        with contextlib.redirect_stderr(printed), contextlib.redirect_stdout(printed):
             options: dict[str, Any] = {"epsilon": 1, "limits": Limits()}
             seen = watched(asks, text, SCHEMA, USER, {"t": dict(table)}, **options, bounds=_BOUNDS)
             if "bounds names" in seen.words:  # nothing in it is added up
                 seen = watched(asks, text, SCHEMA, USER, {"t": dict(table)}, **options)
     finally:
         logging.getLogger().removeHandler(handler)
-    return seen, said.getvalue()
+    return seen, printed.getvalue()
 
 
 CONTROL: Asks = queries.as_written

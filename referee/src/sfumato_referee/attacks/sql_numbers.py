@@ -112,8 +112,8 @@ def overflowing(asks: Asks = LIBRARY, *, kinds: Sequence[str] = INTEGERS) -> Ver
                     for cells, gone in ((far, (0, 3, 5)), (near, (0, 1))):
                         parts = [cells, *(cells[:i] + cells[i + 1 :] for i in gone)]
                         tables = [arrow.table({"u": range(len(part)), "x": arrow.array(part, kind)}) for part in parts]
-                        found = [before_noise(plan, {"t": table}) for table in tables]
-                        worst = max(worst, *(_share(plan, found[0], less, column) for less in found[1:]))
+                        answers = [before_noise(plan, {"t": table}) for table in tables]
+                        worst = max(worst, *(_share(plan, answers[0], less, column) for less in answers[1:]))
                 except Exception:
                     failed.append(f"{kind}, {unit}")
     if asks is LIBRARY:
@@ -145,8 +145,8 @@ def reordered(asks: Asks = LIBRARY, *, orders: int = 50) -> Verdict:
         plan = asks(text, schema, unit=unit, epsilon=1, limits=Limits(rows=3), bounds={"b": (0, 1e17)})
         for turn in range(orders):
             p = draw.order(len(x))
-            found = before_noise(plan, {"t": {"u": u[p], "x": x[p], "w": w[p]}}, THREADS[turn % len(THREADS)])
-            seen.add((str(unit), str(found["numbers"])))
+            answer = before_noise(plan, {"t": {"u": u[p], "x": x[p], "w": w[p]}}, THREADS[turn % len(THREADS)])
+            seen.add((str(unit), str(answer["numbers"])))
     sets = max(len(seen), frame_numbers.reordered(x, orders) if asks is LIBRARY else 0)
     text = f"The same rows in {orders} orders gave {sets} sets of numbers for 2 units."
     return Verdict("N3", sets > 2, text, {"sets": sets})
@@ -175,8 +175,8 @@ def poisoned(
     return Verdict("N4", worst > SLACK or failed + odd > 0, text, {"moved": worst, "failed": failed, "odd": odd})
 
 
-def _numbers(found: Any) -> Iterator[float]:
-    yield from (each for column in found["numbers"].values() for each in column)
+def _numbers(answer: Any) -> Iterator[float]:
+    yield from (each for column in answer["numbers"].values() for each in column)
 
 
 def _pairs(asks: Asks, kinds: Sequence[str], folder: Path, every: int) -> Iterator[tuple[Any, Any, Any]]:
@@ -198,14 +198,14 @@ def _pairs(asks: Asks, kinds: Sequence[str], folder: Path, every: int) -> Iterat
                     continue
                 added = {"u": 4, "x": poison, "y": poison, "w": "a"}
                 rows = {name: [*cells, added[name]] for name, cells in clean.items()}
-                made = [
+                neighbours = [
                     {name: arrow.array(c, arrow.float64() if name in "xy" else None) for name, c in each.items()}
                     for each in (clean, rows)
                 ]
                 for inner in ("one", "other"):
                     (folder / inner).mkdir(exist_ok=True)
                 kind = kinds[turn % len(kinds)]
-                yield plan, stored(made[0], kind, folder / "one"), stored(made[1], kind, folder / "other")
+                yield plan, stored(neighbours[0], kind, folder / "one"), stored(neighbours[1], kind, folder / "other")
 
 
 def _folded(asks: Asks, folder: Path, kind: str) -> float:
@@ -214,25 +214,25 @@ def _folded(asks: Asks, folder: Path, kind: str) -> float:
     finite = [float(i % 7) for i in range(200)] + [math.nan] * 90
     schema = one_table({"u": key(), "x": real(0, 100)}, "u")
     plan = asks("SELECT SUM(x) AS a FROM t WHERE u <> 290", schema, unit=USER, epsilon=1, limits=Limits())
-    found = []
+    totals = []
     for cells in (finite, [*finite, math.inf]):
         table = stored({"u": np.arange(len(cells)), "x": np.array(cells)}, kind, folder)
         (numbers,) = before_noise(plan, {"t": table})["numbers"].values()
-        found.append(numbers[0])
-    gap = abs(found[0] - found[1]) / 100
+        totals.append(numbers[0])
+    gap = abs(totals[0] - totals[1]) / 100
     return gap if math.isfinite(gap) else math.inf
 
 
 def folding() -> float:
     """The control of N4's file: the same by an engine's own test for NaN. More than 1 row's worth moves."""
-    found = []
+    totals = []
     with tempfile.TemporaryDirectory() as folder:
         finite = [float(i % 7) for i in range(200)] + [math.nan] * 90
         for cells in (finite, [*finite, math.inf]):
             path = stored({"u": np.arange(len(cells)), "x": np.array(cells)}, "parquet", Path(folder))
             read = f"SELECT sum(CASE WHEN isnan(x) THEN NULL ELSE least(x, 100) END) FROM '{path}' WHERE u <> 290"
-            found.append(needed("duckdb").sql(read).fetchall()[0][0])
-    return abs(found[0] - found[1]) / 100
+            totals.append(needed("duckdb").sql(read).fetchall()[0][0])
+    return abs(totals[0] - totals[1]) / 100
 
 
 CONTROL: Asks = queries.as_written

@@ -125,11 +125,11 @@ def _orders(asks: Asks) -> int:
         columns = {"u": list(range(len(cells))), "w": ["a"] * len(cells), "tag": cells, "x": [1.0] * len(cells)}
         session = connect({"t": (SCHEMA.table("t"), source(columns))})
         try:
-            found = surface.run(plan, session, Noise(SecureBits()))["keys"]["tag"]
+            tags_shown = surface.run(plan, session, Noise(SecureBits()))["keys"]["tag"]
         finally:
             session.close()
-        if set(found) == set(tags):
-            seen.add(tuple(found))
+        if set(tags_shown) == set(tags):
+            seen.add(tuple(tags_shown))
     return len(seen)
 
 

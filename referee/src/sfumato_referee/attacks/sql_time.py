@@ -84,7 +84,7 @@ def tables(length: int) -> tuple[dict[str, list[Any]], dict[str, list[Any]]]:
 
 def attack(asks: Asks = LIBRARY, *, length: int = LENGTH, seconds: float = 20.0) -> Verdict:
     """Each query is given so many seconds: far more than any of ours takes."""
-    differ, told, refunded, stopped, ratios = [], [], [], 0, []
+    differ, talkative, refunded, stopped, ratios = [], [], [], 0, []
     plain, heavy = tables(length)
     limits = {**_LIMITS, "seconds": seconds}
     for text in QUERIES:
@@ -98,22 +98,22 @@ def attack(asks: Asks = LIBRARY, *, length: int = LENGTH, seconds: float = 20.0)
             continue  # fast enough, or refused before anything ran
         stopped += 1
         if short.words != DataError.TEXT:
-            told.append(text)
+            talkative.append(text)
         if short.charged != one.charged:
             refunded.append(text)
     words = (
         f"{len(differ)} of {len(QUERIES)} queries end otherwise with the row {differ[:1]}; of {stopped} that were "
-        f"stopped {len(told)} say more than that they failed, and {len(refunded)} are charged otherwise."
+        f"stopped {len(talkative)} say more than that they failed, and {len(refunded)} are charged otherwise."
     )
     figures: dict[str, float] = {
         "differ": len(differ),
         "stopped": stopped,
-        "told": len(told),
+        "told": len(talkative),
         "refunded": len(refunded),
     }
     if ratios:
         figures |= {"time with the row, by without: median": statistics.median(ratios), "most": max(ratios)}
-    return Verdict("Q6", bool(differ or told or refunded), words, figures)
+    return Verdict("Q6", bool(differ or talkative or refunded), words, figures)
 
 
 def _asked(asks: Asks, text: str, table: Mapping[str, Any], engine: Mapping[str, Any]) -> Ended:

@@ -133,13 +133,13 @@ def tables(heavy: int = HEAVY) -> dict[str, dict[str, list[Any]]]:
     return {"visits": visits, "orders": orders, "claims": claims, "places": places}
 
 
-def without(given: Mapping[str, Mapping[str, list[Any]]], user: str) -> dict[str, dict[str, list[Any]]]:
+def without(everybody: Mapping[str, Mapping[str, list[Any]]], user: str) -> dict[str, dict[str, list[Any]]]:
     owners = {"visits": "u", "orders": "who", "claims": "u"}
     left = {}
-    for name, columns in given.items():
+    for name, columns in everybody.items():
         cells = columns[owners[name]] if name in owners else [None] * len(next(iter(columns.values())))
-        kept = [i for i, each in enumerate(cells) if str(each) != user]
-        left[name] = {column: [values[i] for i in kept] for column, values in columns.items()}
+        places = [i for i, each in enumerate(cells) if str(each) != user]
+        left[name] = {column: [values[i] for i in places] for column, values in columns.items()}
     return left
 
 
@@ -148,7 +148,7 @@ def attack(
 ) -> Verdict:
     """Q4."""
     shares: dict[str, float] = {}
-    given = tables(heavy)
+    everybody = tables(heavy)
     for text in questions:
         for delta in (1e-6, 0):
             if not delta and any(f" {each} AS g" in text or f"BY {each}" in text for each in ("tag", "g")):
@@ -157,17 +157,17 @@ def attack(
             bounds = _OPEN if "AS s" in text and "SUM(" in text and "SUM(x) AS s" not in text else {}
             options = {"epsilon": 1, "limits": limits, "bounds": bounds} | ({"delta": delta} if delta else {})
             plan = asks(text, SCHEMA, unit=USER, **options)
-            whole_ = before_noise(plan, given)
+            whole_ = before_noise(plan, everybody)
             for user in ("0", "1", "2"):
-                share = moved(plan, whole_, before_noise(plan, without(given, user)))
+                share = moved(plan, whole_, before_noise(plan, without(everybody, user)))
                 shares[text] = max(shares.get(text, 0.0), share)
     for text in BY_ROW:
         shares[text] = _row(by_row or asks, text)
     shares[BEYOND] = _beyond(asks)
     if asks is LIBRARY:
         for text in OTHERWISE:
-            shares[f"otherwise: {text}"] = _otherwise(asks, text, given)
-    worst = max(shares, key=lambda each: shares[each])
+            shares[f"otherwise: {text}"] = _otherwise(asks, text, everybody)
+    worst = max(shares, key=lambda question: shares[question])
     text = f"One unit moves at most {shares[worst]:.9g} of what was declared, by {worst!r}."
     return Verdict("Q4", shares[worst] > SLACK, text, {text[:60]: share for text, share in shares.items()})
 
@@ -190,14 +190,14 @@ def _beyond(asks: Asks) -> float:
     return worst
 
 
-def _otherwise(asks: Asks, text: str, given: Mapping[str, Mapping[str, list[Any]]]) -> float:
+def _otherwise(asks: Asks, text: str, everybody: Mapping[str, Mapping[str, list[Any]]]) -> float:
     """Who is replaced by somebody else, three who go at once, and what the adviser leaves of the budget."""
     worst = 0.0
     limits = Limits(rows=3, keys=2, values=2, most_keys=500)
-    gone = without(without(without(given, "0"), "1"), "2")
+    gone = without(without(without(everybody, "0"), "1"), "2")
     neighbours = {
-        Unit("user:u", change="replace"): tuple(_replaced(given, *who) for who in ((10.0, "a"), (-10.0, "b"))),
-        Unit("user:u", group=3): (given, gone),
+        Unit("user:u", change="replace"): tuple(_replaced(everybody, *who) for who in ((10.0, "a"), (-10.0, "b"))),
+        Unit("user:u", group=3): (everybody, gone),
     }
     for delta in (1e-6, 0):
         options: dict[str, Any] = {"epsilon": 1} | ({"delta": delta} if delta else {})
@@ -208,18 +208,18 @@ def _otherwise(asks: Asks, text: str, given: Mapping[str, Mapping[str, list[Any]
         assert isinstance(advised, Sql)
         left = float(1 - advised.advice)
         share = beside_noise(
-            plan, before_noise(plan, given), before_noise(plan, without(given, "0")), advised.design(limits)
+            plan, before_noise(plan, everybody), before_noise(plan, without(everybody, "0")), advised.design(limits)
         )
         worst = max(worst, share / (left**0.5 if delta else left))
     return worst
 
 
-def _replaced(given: Mapping[str, Mapping[str, list[Any]]], x: float, w: str) -> dict[str, dict[str, list[Any]]]:
+def _replaced(everybody: Mapping[str, Mapping[str, list[Any]]], x: float, w: str) -> dict[str, dict[str, list[Any]]]:
     """User 0 is somebody all of whose rows say the same: against somebody else, everything moves one way."""
-    visits = dict(given["visits"])
+    visits = dict(everybody["visits"])
     for name, cell in (("x", x), ("w", w), ("tag", f"{w} alone")):
         visits[name] = [cell if who == "0" else old for who, old in zip(visits["u"], visits[name], strict=True)]
-    return {**{table: dict(columns) for table, columns in given.items()}, "visits": visits}
+    return {**{table: dict(columns) for table, columns in everybody.items()}, "visits": visits}
 
 
 def _row(asks: Asks, text: str) -> float:

@@ -61,7 +61,7 @@ class FreeChoice(MWEM):
         return events.Repeat(noisy, self.rounds + (self.total is None))
 
 
-class _Counting(Noise):
+class _CountingNoise(Noise):
     """Adds up what the draws cost that a run really makes."""
 
     def __init__(self, bits: Bits, plan: MWEM) -> None:
@@ -83,10 +83,10 @@ def attack(plan: MWEM | None = None, *, runs: int = RUNS) -> Verdict:
     common = [name for name in _CELLS[1:-1] for _ in range(_COMMON)]
     without, with_it = (Rows.read(table, {"cell": cells}, _ROW) for cells in (common, [*common, _CELLS[-1]]))
     bits = SecureBits()
-    made = [[_seen(plan, surface.run(plan, rows, Noise(bits))) for _ in range(runs)] for rows in (with_it, without)]
-    copied = [float(np.mean([1.0 in each["values"] for each in side])) for side in made]
-    finding = telling.most_telling(*made, claims=claims_of(plan), false_alarm=FALSE_ALARM)
-    counting = _Counting(bits, plan)
+    sides = [[_seen(plan, surface.run(plan, rows, Noise(bits))) for _ in range(runs)] for rows in (with_it, without)]
+    copied = [float(np.mean([1.0 in each["values"] for each in side])) for side in sides]
+    finding = telling.most_telling(*sides, claims=claims_of(plan), false_alarm=FALSE_ALARM)
+    counting = _CountingNoise(bits, plan)
     surface.run(plan, with_it, counting)
     claimed = float(pure.epsilon(plan.event))
     unpaid = float(counting.spent) > claimed * (1 + 1e-6)
@@ -112,7 +112,7 @@ def control(*, runs: int = 400) -> Verdict:
     """Both planted bugs must be found."""
     like = library()
     fields: dict[str, Any] = {"query": like.query, "workload": like.workload, "rounds": 2, "epsilon": 2, "passes": 2}
-    found = {kind.__name__: attack(kind(**fields), runs=runs) for kind in (CopiesRows, FreeChoice)}
-    missed = [name for name, verdict in found.items() if not verdict.broken]
-    told = "; ".join(f"{name}: {verdict.text}" for name, verdict in found.items())
-    return Verdict("S1", not missed, f"Not found: {', '.join(missed)}." if missed else told)
+    verdicts = {kind.__name__: attack(kind(**fields), runs=runs) for kind in (CopiesRows, FreeChoice)}
+    missed = [name for name, verdict in verdicts.items() if not verdict.broken]
+    summary = "; ".join(f"{name}: {verdict.text}" for name, verdict in verdicts.items())
+    return Verdict("S1", not missed, f"Not found: {', '.join(missed)}." if missed else summary)

@@ -23,8 +23,8 @@ class Of:
 
     def value(self) -> Any:
         file, _, name = self.place.rpartition(".")
-        found = getattr(importlib.import_module(f".{file}", __package__), name)
-        return found() if self.called else found
+        target = getattr(importlib.import_module(f".{file}", __package__), name)
+        return target() if self.called else target
 
 
 @dataclass(frozen=True)
@@ -32,7 +32,7 @@ class Attack:
     """One attack.
 
     run      the function, as file.name
-    given    arguments of every call
+    fixed    arguments of every call
     quick    its arguments where less effort is asked for. Chances of a false alarm are as they were: the bounds hold
              for any number of runs
     control  the function that tries it on its planted bug, where that is another one
@@ -47,7 +47,7 @@ class Attack:
     control: str | None = None
     planted: Mapping[str, Any] = field(default_factory=dict)
     needs: str | None = None
-    given: Mapping[str, Any] = field(default_factory=dict)
+    fixed: Mapping[str, Any] = field(default_factory=dict)
 
     def on_library(self, *, quick: bool = False) -> Verdict:
         return self._called(self.run, self.quick if quick else {})
@@ -55,21 +55,21 @@ class Attack:
     def on_planted_bug(self) -> Verdict:
         return self._called(self.control or self.run, self.planted)
 
-    def _called(self, function: str, given: Mapping[str, Any]) -> Verdict:
+    def _called(self, function: str, more: Mapping[str, Any]) -> Verdict:
         try:
             called = Of(function).value()
         except ImportError:
             if self.needs is None:
                 raise
             raise CouldNotRunError(self.needs) from None
-        verdict: Verdict = called(**_values({**self.given, **given}))
+        verdict: Verdict = called(**_values({**self.fixed, **more}))
         return verdict
 
 
-def _values(given: Mapping[str, Any]) -> dict[str, Any]:
+def _values(arguments: Mapping[str, Any]) -> dict[str, Any]:
     return {
         name: each.value() if isinstance(each, Of) else _values(each) if isinstance(each, Mapping) else each
-        for name, each in given.items()
+        for name, each in arguments.items()
     }
 
 
@@ -175,16 +175,16 @@ LIST: tuple[Attack, ...] = (
            control="ledger.owning.control"),
     # releases without privacy, and what is left of the attack on ours
     Attack("R3", "a block of people, rebuilt from the tables about it (Garfinkel et al. 2018)",
-           "without_privacy.attack", given={"name": "census"}, quick={"rounds": 200},
+           "without_privacy.attack", fixed={"name": "census"}, quick={"rounds": 200},
            control="without_privacy.control"),
     Attack("R4", "a file without names beside a list with names (Sweeney 2002)",
-           "without_privacy.attack", given={"name": "linkage"}, quick={"rounds": 200},
+           "without_privacy.attack", fixed={"name": "linkage"}, quick={"rounds": 200},
            control="without_privacy.control"),
     Attack("R5", "film ratings without names (Narayanan, Shmatikov 2008)",
-           "without_privacy.attack", given={"name": "ratings"}, quick={"rounds": 200},
+           "without_privacy.attack", fixed={"name": "ratings"}, quick={"rounds": 200},
            control="without_privacy.control"),
     Attack("R6", "a k-anonymous table whose groups are all alike (Machanavajjhala et al. 2007)",
-           "without_privacy.attack", given={"name": "homogeneity"}, quick={"rounds": 200},
+           "without_privacy.attack", fixed={"name": "homogeneity"}, quick={"rounds": 200},
            control="without_privacy.control"),
     # training
     Attack("T1", "shuffled batches sold as Poisson samples (Chua et al. 2024)", "training_sampling.attack",

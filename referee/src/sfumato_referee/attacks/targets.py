@@ -53,7 +53,7 @@ class Target(Protocol):
 
 
 @dataclass(frozen=True, kw_only=True)
-class _Copies(Bounded):
+class _CopiesOfOne(Bounded):
     """One number, asked `count` times over, each time as its own release: a bulk of releases in one vector."""
 
     value: Fraction
@@ -111,7 +111,7 @@ class Library:
         return (1.0, 1000.0) if self.counts else REAL
 
     def release(self, value: float, sensitivity: float, count: int) -> Floats:
-        query = _Copies(
+        query = _CopiesOfOne(
             unit=Unit(), value=Fraction(value), reach=Fraction(sensitivity), count=count, counts=self.counts
         )
         spent: dict[str, Any] = {"epsilon": Fraction(self.epsilon)} | ({"delta": DELTA} if self.delta else {})
@@ -134,7 +134,7 @@ class Vector:
         return f"{self.kind.__name__}, sum"
 
     def release(self, value: float, sensitivity: float, count: int) -> Floats:
-        query = _Copies(unit=Unit(), value=Fraction(value), reach=Fraction(sensitivity), count=1)
+        query = _CopiesOfOne(unit=Unit(), value=Fraction(value), reach=Fraction(sensitivity), count=1)
         plan, noise = self.kind(query=query, epsilon=Fraction(self.epsilon)), Noise(self.bits)
         return np.concatenate([surface.run(plan, _NO_ROWS, noise) for _ in range(max(count // 10, 1))])
 

@@ -43,7 +43,7 @@ _LATTICE = 1024
 REPORTED_RATIO = 1.05  # above this the promise page names the channel
 
 
-class Counted:
+class CountedBits:
     """A source that counts its words; the first one can be given."""
 
     def __init__(self, source: Bits, first: int | None = None) -> None:
@@ -68,11 +68,11 @@ def library() -> dict[str, Sampler]:
     rows = Rows.read(Table({"x": real(0, 1)}), {"x": [0.5] * 100}, Unit())
     plan = Laplace(query=bounds.count(Unit()), epsilon=Fraction(1))
     kinds = (laws.RoundedLaplace, laws.RoundedGaussian, laws.DiscreteLaplace, laws.DiscreteGaussian, laws.Geometric)
-    found = {f"{kind.__name__}({scale:g})": drawn(kind(scale)) for kind in kinds for scale in (20.0, 1e6)}
-    found["selection among 4"] = lambda bits: Noise(bits).select([0.0, 0.3, -0.2, 1.0])
+    samplers = {f"{kind.__name__}({scale:g})": drawn(kind(scale)) for kind in kinds for scale in (20.0, 1e6)}
+    samplers["selection among 4"] = lambda bits: Noise(bits).select([0.0, 0.3, -0.2, 1.0])
     step = 2.0**plan.exponent
-    found["release of a count"] = lambda bits: round((surface.run(plan, rows, Noise(bits))[0] - 100) / step)
-    return found
+    samplers["release of a count"] = lambda bits: round((surface.run(plan, rows, Noise(bits))[0] - 100) / step)
+    return samplers
 
 
 def looping_geometric(bits: Bits) -> int:
@@ -119,7 +119,7 @@ def _on_lattice(sampler: Sampler) -> list[int]:
     """Words taken for evenly spread first words; what follows them is always the same."""
     taken = []
     for j in range(_LATTICE):
-        bits = Counted(SeededBits(4), first=(2 * j + 1) << 53)
+        bits = CountedBits(SeededBits(4), first=(2 * j + 1) << 53)
         sampler(bits)
         taken.append(bits.taken)
     return taken
@@ -129,14 +129,14 @@ def _on_chance(sampler: Sampler, draws: int) -> Timed:
     source = SecureBits()
     counts, sizes, times = np.zeros(draws, np.int64), np.zeros(draws, np.int64), np.zeros(draws, np.int64)
     for i in range(draws):
-        bits = Counted(source)
+        bits = CountedBits(source)
         start = time.perf_counter_ns()
         sizes[i] = abs(sampler(bits))
         times[i] = time.perf_counter_ns() - start
         counts[i] = bits.taken
-    kept = np.sort(np.argsort(times)[: max(8, draws * 99 // 100)])  # in the order drawn, where sizes are equal
-    by_size = kept[np.argsort(sizes[kept], kind="stable")]
-    quarter = kept.size // 4
+    usual = np.sort(np.argsort(times)[: max(8, draws * 99 // 100)])  # in the order drawn, where sizes are equal
+    by_size = usual[np.argsort(sizes[usual], kind="stable")]
+    quarter = usual.size // 4
     return Timed(counts, sizes, float(times[by_size[-quarter:]].mean() / times[by_size[:quarter]].mean()))
 
 

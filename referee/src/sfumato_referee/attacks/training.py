@@ -115,10 +115,10 @@ def attack(stepper: Steps = Stepper, *, repeats: int = REPEATS, width: int = _WI
                 f"a canary moves the sum of {name} by {moved / allowed:.3g} times what the noise is made for"
             )
     for name in SETTINGS:
-        told = _told(name, stepper, min(width, _NARROW))
-        figures[f"{name}: what the canary moves, as a share of what is paid for"] = told
-        if told > 1:
-            problems.append(f"{name}: a canary moves {told:.3g} times what is paid for")
+        share = _told(name, stepper, min(width, _NARROW))
+        figures[f"{name}: what the canary moves, as a share of what is paid for"] = share
+        if share > 1:
+            problems.append(f"{name}: a canary moves {share:.3g} times what is paid for")
     plan = training(Line(width), width)
     for many in (0, 1, PEOPLE):
         share = _spread(plan, stepper, width, many, repeats) * PEOPLE / float(_MULTIPLIER)
@@ -148,8 +148,8 @@ def control() -> Verdict:
 
     verdicts = {name: attack(kind, repeats=4, width=1024) for name, kind in STEPPERS.items()}
     missed = [name for name, verdict in verdicts.items() if not verdict.broken]
-    told = "; ".join(f"{name}: {verdict.text}" for name, verdict in verdicts.items() if verdict.broken)
-    return Verdict("T2", not missed, f"Not found: {', '.join(missed)}." if missed else told)
+    summary = "; ".join(f"{name}: {verdict.text}" for name, verdict in verdicts.items() if verdict.broken)
+    return Verdict("T2", not missed, f"Not found: {', '.join(missed)}." if missed else summary)
 
 
 def training(model: torch.nn.Module, width: int, unit: Unit = _ROW, **more: Any) -> Any:
@@ -157,7 +157,7 @@ def training(model: torch.nn.Module, width: int, unit: Unit = _ROW, **more: Any)
     fields: dict[str, Any] = {
         "rate": 1, "steps": 1, "clip": 1, "multiplier": _MULTIPLIER, "delta": 1e-6, "micro": _MICRO, **more,
     }  # fmt: skip
-    return learn.sgd(model, times, data=_Described(width, unit), inputs="x", target="y", **fields)
+    return learn.sgd(model, times, data=_TensorData(width, unit), inputs="x", target="y", **fields)
 
 
 def times(output: torch.Tensor, target: torch.Tensor) -> torch.Tensor:
@@ -165,7 +165,7 @@ def times(output: torch.Tensor, target: torch.Tensor) -> torch.Tensor:
     return output * target
 
 
-class _Described:
+class _TensorData:
     """What the data looks like."""
 
     def __init__(self, width: int, unit: Unit = _ROW) -> None:
@@ -185,7 +185,7 @@ def people(width: int, ordinary: int, canary: bool) -> Rows:
     ramp = np.linspace(0.1, 1.0, width)
     x = [ramp / np.linalg.norm(ramp) * (1 + i / 16) for i in range(ordinary)] + [-ramp] * canary
     y = [0.75] * ordinary + [float(_HUGE)] * canary
-    table = _Described(width).schema.table()
+    table = _TensorData(width).schema.table()
     return Rows.read(table, {"x": np.reshape(x, (-1, width)).astype(np.float32), "y": y}, Unit())
 
 
@@ -243,7 +243,7 @@ def rows_of(width: int, unit: Unit, people: Sequence[tuple[Vector, float, str]])
     columns: dict[str, Any] = {"x": x, "y": [each[1] for each in people]}
     if unit.column is not None:
         columns[unit.column] = [each[2] for each in people]
-    return Rows.read(_Described(width, unit).schema.table(), columns, unit)
+    return Rows.read(_TensorData(width, unit).schema.table(), columns, unit)
 
 
 def _moved(plan: Any, stepper: Steps, width: int, seed: int) -> float:

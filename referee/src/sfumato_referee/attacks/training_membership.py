@@ -72,22 +72,22 @@ def attack(
     """The library's own steps, or what a planted bug makes of them; `lone` models are attacked for one record each."""
     plan, pool = training(), table()
     sure = 1 - FALSE_ALARM / 4
-    found = {
+    audits = {
         f"shadow models, {fits}": lira.audit(
             plan, pool, shadows=shadows, targets=targets, fits=fits, confidence=sure, noise=noise(), stepper=stepper
         )
         for fits in lira.FITS
     }
-    found["the loss alone"] = membership.loss_threshold(plan, pool, confidence=sure, noise=noise(), stepper=stepper)
+    audits["the loss alone"] = membership.loss_threshold(plan, pool, confidence=sure, noise=noise(), stepper=stepper)
     figures: dict[str, float] = {}
-    for name, audit in found.items():
+    for name, audit in audits.items():
         figures[f"{name}: guessed rightly, of all"] = audit.counted[0].correct / audit.counted[0].guesses
-        told = {key: value for key, value in audit.figures.items() if key.startswith("true positives")}
-        figures.update({f"{name}: {key}": value for key, value in told.items()})
+        rates_of_truth = {key: value for key, value in audit.figures.items() if key.startswith("true positives")}
+        figures.update({f"{name}: {key}": value for key, value in rates_of_truth.items()})
     rates = lira.every_rate(plan, pool, shadows=shadows, targets=lone, confidence=sure, noise=noise(), stepper=stepper)
-    for fits, each in rates.items():
-        figures[f"one record of each model, {fits}: TPR above what FPR allows by at least"] = each.excess
-    broken = [name for name, audit in found.items() if audit.broken]
+    for fits, curve in rates.items():
+        figures[f"one record of each model, {fits}: TPR above what FPR allows by at least"] = curve.excess
+    broken = [name for name, audit in audits.items() if audit.broken]
     broken += [f"the rates of one record of each model, {fits}" for fits, each in rates.items() if each.broken]
     text = (
         f"Members are told by {' and by '.join(broken)} better than (epsilon, delta) = (1, 1e-05) allows."
@@ -100,24 +100,24 @@ def attack(
 
 def control() -> Verdict:
     """Without noise and clipping it must break, judged in either way."""
-    found = attack(NoNoiseNoClip, shadows=32, targets=12, lone=300)
-    missed = [way for way in ("shadow models, online", "the rates of one record") if way not in found.text]
-    return replace(found, broken=not missed, text=f"Not found by {missed[0]}." if missed else found.text)
+    verdict = attack(NoNoiseNoClip, shadows=32, targets=12, lone=300)
+    missed = [way for way in ("shadow models, online", "the rates of one record") if way not in verdict.text]
+    return replace(verdict, broken=not missed, text=f"Not found by {missed[0]}." if missed else verdict.text)
 
 
 @lru_cache(maxsize=1)
 def training() -> SGD:
     model = torch.nn.Linear(WIDTH, 2)
     with torch.no_grad():
-        for each in model.parameters():
-            each.zero_()
+        for weights in model.parameters():
+            weights.zero_()
     return learn.sgd(
-        model, torch.nn.functional.cross_entropy, data=_Described(), inputs="x", target="y", clip=1, epsilon=1,
+        model, torch.nn.functional.cross_entropy, data=_LabelledData(), inputs="x", target="y", clip=1, epsilon=1,
         delta=1e-5, rate=1, steps=12, micro=128, optimiser=learn.optimiser("SGD", lr=2.0),
     )  # fmt: skip
 
 
-class _Described:
+class _LabelledData:
     """What the data looks like."""
 
     unit = Unit()

@@ -73,10 +73,10 @@ class Gradient:
 
 def attack(noise: Literal["exact", "fast"] = "exact", *, releases: int = RELEASES) -> Verdict:
     """Exact noise must withstand; fast noise must be named."""
-    found = float_bits.attack((Gradient(noise),), releases=releases)
+    verdict = float_bits.attack((Gradient(noise),), releases=releases)
     problems = [] if noise != "exact" else [f"{place} does not name fast noise" for place in unnamed()]
-    text = found.text if not problems else f"{found.text} And {'; '.join(problems)}."
-    return replace(found, id="F3", broken=found.broken or bool(problems), text=text)
+    text = verdict.text if not problems else f"{verdict.text} And {'; '.join(problems)}."
+    return replace(verdict, id="F3", broken=verdict.broken or bool(problems), text=text)
 
 
 def unnamed() -> list[str]:
@@ -87,12 +87,12 @@ def unnamed() -> list[str]:
     ledger = MemoryLedger({private.name: Budget(epsilon=5, delta=4 * DELTA)})
     release = Curator(private, ledger).release(plan)
     assert release.receipt is not None
-    told = {
+    naming = {
         "the plan": plan.grade == "float" and "float-grade" in " ".join(plan.explain()),
         "the receipt": release.receipt.grade == "float",
         "the privacy statement": "secure_noise = false" in ledger.statement(private.name).guarantee,
     }
-    return [place for place, named in told.items() if not named]
+    return [place for place, named in naming.items() if not named]
 
 
 def _columns(value: float, count: int) -> dict[str, Any]:

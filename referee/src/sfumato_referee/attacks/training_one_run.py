@@ -48,12 +48,12 @@ _MOST_MISSED = 0.01
 
 
 class _Tenth(Noise):
-    def __init__(self, given: Noise) -> None:
-        super().__init__(surface.bits_of(given))
-        self._given = given
+    def __init__(self, inner: Noise) -> None:
+        super().__init__(surface.bits_of(inner))
+        self._inner = inner
 
     def draw(self, law: Law, count: int) -> Integers:
-        return self._given.draw(law, count) // 10
+        return self._inner.draw(law, count) // 10
 
 
 class TenthOfTheNoise(Stepper):
@@ -88,12 +88,12 @@ def attack(
         many = gradients.many_runs(
             plan, people(_PEOPLE), trainings=runs, confidence=1 - share, noise=noise(), stepper=stepper
         )
-        found = sum(each.broken for each in audits)
-        figures[f"{name}: trainings that show more by themselves"] = found
+        refuted = sum(each.broken for each in audits)
+        figures[f"{name}: trainings that show more by themselves"] = refuted
         figures[f"{name}: all together show at least, if Gaussian"] = together.gaussian
         figures[f"{name}: many runs show at least"] = many.epsilon
-        if found:
-            problems.append(f"{found} of {seeds} trainings ({name}) refute their price")
+        if refuted:
+            problems.append(f"{refuted} of {seeds} trainings ({name}) refute their price")
         if together.broken:
             problems.append(f"trainings ({name}) refute their price together")
         if many.epsilon > claim:
@@ -139,8 +139,8 @@ def training(name: str) -> SGD:
     epsilon, rate = KINDS[name]
     model = torch.nn.Linear(2, 1)
     with torch.no_grad():
-        for each in model.parameters():
-            each.zero_()
+        for weights in model.parameters():
+            weights.zero_()
     return learn.sgd(
         model, torch.nn.functional.mse_loss, data=_Described(), inputs="x", target="y", clip=1, epsilon=epsilon,
         delta=_DELTA, rate=rate, steps=2, micro=256,

@@ -46,9 +46,9 @@ def library() -> Sampling:
 def attack(sampling: Sampling | None = None, *, batches: int = BATCHES) -> Verdict:
     """The library's own sampling, or a planted one."""
     own = sampling is None
-    given = sampling or library()
+    sampler = sampling or library()
     noise = Noise(SecureBits())
-    drawn = [given.draw(_UNITS, noise) for _ in range(batches)]
+    drawn = [sampler.draw(_UNITS, noise) for _ in range(batches)]
     chances = {
         "batch sizes are binomial": _sizes(np.array([np.count_nonzero(slots != FREE) for slots in drawn])),
         "a unit joins twice in a row as often as chance says": _twice(drawn),
@@ -73,11 +73,11 @@ def attack(sampling: Sampling | None = None, *, batches: int = BATCHES) -> Verdi
 
 def control() -> Verdict:
     """Batches of a shuffled order, at the price of Poisson sampling."""
-    from ..mutants.training import Shuffled
+    from ..mutants.training import ShuffledSampling
 
     like = library()
     assert isinstance(like, Poisson)
-    return attack(Shuffled(rate=like.rate, population=like.population, room=like.room), batches=1000)
+    return attack(ShuffledSampling(rate=like.rate, population=like.population, room=like.room), batches=1000)
 
 
 def poisson_price(sigma: Fraction, steps: int = _STEPS, delta: Fraction = _DELTA) -> float:
@@ -126,7 +126,7 @@ def _slots(drawn: list[Integers]) -> float:
     return _fits(np.bincount(places, minlength=room), np.full(room, len(places) / room))
 
 
-class Counting(Noise):
+class CountingNoise(Noise):
     """Counts the vectors of noise that are drawn, and how many batches nobody joined."""
 
     def __init__(self) -> None:
@@ -135,15 +135,15 @@ class Counting(Noise):
         self.empty = 0
 
     def draw(self, law: Law, count: int) -> Integers:
-        made = super().draw(law, count)
+        drawn = super().draw(law, count)
         if isinstance(law, RoundedGaussian):
-            self.vectors.append(made)
-        return made
+            self.vectors.append(drawn)
+        return drawn
 
     def coins(self, chance: Any, count: int) -> Any:
-        made = super().coins(chance, count)
-        self.empty += not made.any()
-        return made
+        tosses = super().coins(chance, count)
+        self.empty += not tosses.any()
+        return tosses
 
 
 def _empty() -> list[str]:
@@ -159,7 +159,7 @@ def _empty() -> list[str]:
     fields: dict[str, Any] = {"rate": Fraction(1, 20), "steps": 40, "clip": 1, "multiplier": 1, "delta": 1e-6}
     plan = learn.sgd(Line(4), times, data=private, inputs="x", target="y", **fields)
     rows = Rows.read(private.schema.table(), {"x": np.ones((3, 4), dtype=np.float32), "y": [1.0] * 3}, Unit())
-    noise = Counting()
+    noise = CountingNoise()
     raw = surface.run(plan, rows, Run(noise, steps=plan.steps))
     if not noise.empty:  # its chance is below 10^-30
         return ["no batch is ever empty"]
@@ -196,10 +196,10 @@ def loaders() -> dict[str, Callable[[], Any]]:
     }
 
 
-def _refused(made: Callable[[], Any]) -> bool:
+def _refused(load: Callable[[], Any]) -> bool:
     try:
         shape = Schema.of(x=schema.tensor((4,), -1, 1), y=schema.real(-1, 1), rows=6)
-        Private("six", made(), unit=Unit(), schema=shape)
+        Private("six", load(), unit=Unit(), schema=shape)
     except SfumatoError:
         return True
     return False

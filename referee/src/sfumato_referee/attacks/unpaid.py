@@ -50,8 +50,8 @@ class EarlyLook(Sql):
 
     def bind(self, connection: Any) -> None:
         for table in self.schema.tables:
-            asked = needed("sqlglot").parse_one(f"SELECT COUNT(*) FROM {table}", dialect="duckdb")
-            self.rows[table] = int(connection.run(asked).column(0)[0].as_py())
+            statement = needed("sqlglot").parse_one(f"SELECT COUNT(*) FROM {table}", dialect="duckdb")
+            self.rows[table] = int(connection.run(statement).column(0)[0].as_py())
 
 
 def attack(door: type[Private] = Private, rows: int = 1000) -> Verdict:

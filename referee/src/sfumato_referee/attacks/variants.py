@@ -54,16 +54,16 @@ class Input:
 
 
 def _told(*sequence: int) -> Event:
-    return lambda told, shown: np.asarray((told == np.array(sequence)).all(axis=1))
+    return lambda verdicts, shown: np.asarray((verdicts == np.array(sequence)).all(axis=1))
 
 
-def _second_crosses_more(told: NDArray[np.int8], shown: NDArray[np.float64]) -> NDArray[np.bool_]:
-    crossings = (told == ABOVE).reshape(len(told), 2, -1).sum(axis=2)
-    return np.asarray(crossings[:, 1] - crossings[:, 0] >= 0) & np.asarray((told >= 0).all(axis=1))
+def _second_crosses_more(verdicts: NDArray[np.int8], shown: NDArray[np.float64]) -> NDArray[np.bool_]:
+    crossings = (verdicts == ABOVE).reshape(len(verdicts), 2, -1).sum(axis=2)
+    return np.asarray(crossings[:, 1] - crossings[:, 0] >= 0) & np.asarray((verdicts >= 0).all(axis=1))
 
 
-def _low_value_last(told: NDArray[np.int8], shown: NDArray[np.float64]) -> NDArray[np.bool_]:
-    return np.asarray((told[:, :-1] == 0).all(axis=1) & (told[:, -1] == ABOVE) & (shown[:, -1] <= 2))
+def _low_value_last(verdicts: NDArray[np.int8], shown: NDArray[np.float64]) -> NDArray[np.bool_]:
+    return np.asarray((verdicts[:, :-1] == 0).all(axis=1) & (verdicts[:, -1] == ABOVE) & (shown[:, -1] <= 2))
 
 
 INPUTS = (
@@ -89,14 +89,14 @@ class Variant:
     def name(self) -> str:
         return self.kind.__name__ + ("".join(f", {name}" for name in self.fields))
 
-    def plan(self, given: Input) -> SparseVector | None:
+    def plan(self, neighbours: Input) -> SparseVector | None:
         """The plan for these questions; None where it does not take them."""
-        if given.name not in self.inputs or (self.fields.get("monotone") and given.unit.change == "replace"):
+        if neighbours.name not in self.inputs or (self.fields.get("monotone") and neighbours.unit.change == "replace"):
             return None
-        queries = {name: bounds.histogram("w", (name,), given.unit) for name in "abc"}
-        questions = tuple((queries[name], threshold) for name, threshold in given.questions)
+        queries = {name: bounds.histogram("w", (name,), neighbours.unit) for name in "abc"}
+        questions = tuple((queries[name], threshold) for name, threshold in neighbours.questions)
         return self.kind(
-            epsilon=self.epsilon, protects=given.unit, count=given.count, questions=questions, **self.fields
+            epsilon=self.epsilon, protects=neighbours.unit, count=neighbours.count, questions=questions, **self.fields
         )
 
 
@@ -111,40 +111,40 @@ MUTANTS = (  # each with the inputs that give it away: the fewer are tried, the 
 
 
 def attack(targets: Sequence[Variant] = LIBRARY, *, trials: int = TRIALS, bits: Bits | None = None) -> Verdict:
-    found = shown(targets, trials=trials, bits=bits)
-    broken = [f"{name} by [{given}]" for (name, given), (epsilon, claim) in found.items() if epsilon > claim]
+    proven = shown(targets, trials=trials, bits=bits)
+    broken = [f"{name} by [{given}]" for (name, given), (epsilon, claim) in proven.items() if epsilon > claim]
     broken += unending() if targets is LIBRARY else []
     text = (
         f"Promises are exceeded: {'; '.join(broken)}."
         if broken
         else f"No input proves an epsilon above the promise, with {trials} conversations each."
     )
-    return Verdict("V1", bool(broken), text, _figures(found))
+    return Verdict("V1", bool(broken), text, _figures(proven))
 
 
 def unending() -> list[str]:
     """Conversations as they are released, on questions that all cross: after so many crossings nothing more is told."""
-    rows, found = Rows.read(_TABLE, {"w": ["a"] * 4}, _ADD), []
+    rows, endless = Rows.read(_TABLE, {"w": ["a"] * 4}, _ADD), []
     far = ((bounds.count(_ADD), -1000), (bounds.histogram("w", ("a", "b", "c"), _ADD), -1000), (bounds.count(_ADD), 0))
     for count in (1, 2, 4):
         plan = SparseVector(epsilon=1, protects=_ADD, threshold=-1000, count=count, questions=far * 3)
-        told = surface.run(plan, rows, Noise(SecureBits()))
-        if sum(int(np.sum(each["above"])) for each in told) > count:
-            found.append(f"{type(plan).__name__} by [questions that all cross], which goes on after {count}")
-    return found
+        answers = surface.run(plan, rows, Noise(SecureBits()))
+        if sum(int(np.sum(each["above"])) for each in answers) > count:
+            endless.append(f"{type(plan).__name__} by [questions that all cross], which goes on after {count}")
+    return endless
 
 
 def control(targets: Sequence[Variant] = MUTANTS, *, trials: int = TRIALS, bits: Bits | None = None) -> Verdict:
     """The attack on the planted bugs: broken only if every one of them is."""
-    found = shown(targets, trials=trials, bits=bits)
-    caught = {name for (name, _), (epsilon, claim) in found.items() if epsilon > claim}
+    proven = shown(targets, trials=trials, bits=bits)
+    caught = {name for (name, _), (epsilon, claim) in proven.items() if epsilon > claim}
     missed = [target.name for target in targets if target.name not in caught]
     text = f"Not caught: {', '.join(missed)}." if missed else f"All {len(targets)} planted bugs are caught."
-    return Verdict("V1", not missed, text, _figures(found))
+    return Verdict("V1", not missed, text, _figures(proven))
 
 
-def _figures(found: dict[tuple[str, str], tuple[float, float]]) -> dict[str, float]:
-    return {f"{name}, [{given}]: epsilon at least": epsilon for (name, given), (epsilon, _) in found.items()}
+def _figures(proven: dict[tuple[str, str], tuple[float, float]]) -> dict[str, float]:
+    return {f"{name}, [{given}]: epsilon at least": epsilon for (name, given), (epsilon, _) in proven.items()}
 
 
 def shown(
@@ -154,22 +154,22 @@ def shown(
     source = SecureBits() if bits is None else bits
     plans = [(target, given, plan) for target in targets for given in INPUTS if (plan := target.plan(given))]
     alpha = FALSE_ALARM / (4 * len(plans))  # two directions, two bounds each
-    found = {}
-    for target, given, plan in plans:
-        runs = max(int(trials * given.share), 1)
-        hits = [_hits(plan, given, rows, runs, source) for rows in given.tables()]
+    proofs = {}
+    for target, neighbours, plan in plans:
+        runs = max(int(trials * neighbours.share), 1)
+        hits = [_hits(plan, neighbours, rows, runs, source) for rows in neighbours.tables()]
         proven = max(_proven(hits[0], hits[1], runs, alpha), _proven(hits[1], hits[0], runs, alpha))
-        found[target.name, given.name] = (proven, float(plan.epsilon))
-    return found
+        proofs[target.name, neighbours.name] = (proven, float(plan.epsilon))
+    return proofs
 
 
-def _hits(plan: SparseVector, given: Input, rows: Rows, runs: int, bits: Bits) -> int:
+def _hits(plan: SparseVector, neighbours: Input, rows: Rows, runs: int, bits: Bits) -> int:
     hits = 0
     for start in range(0, runs, _BLOCK):
-        told, values = conversations(plan, rows, min(_BLOCK, runs - start), bits)
+        verdicts, values = conversations(plan, rows, min(_BLOCK, runs - start), bits)
         if not isinstance(plan, mutants.NoisyValueShown):
             values = np.zeros_like(values)  # nothing is shown
-        hits += int(given.event(told, values).sum())
+        hits += int(neighbours.event(verdicts, values).sum())
     return hits
 
 

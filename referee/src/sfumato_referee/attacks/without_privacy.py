@@ -17,13 +17,13 @@ ROUNDS = 2_000
 def attack(name: str, *, rounds: int = ROUNDS, protected: bool = True) -> Verdict:
     """One lesson's game, on what a curator publishes, or on the bare numbers."""
     lesson = LESSONS[name]()
-    found, score = lesson.without(), lesson.play(rounds, protected=protected)
+    bare, score = lesson.without(), lesson.play(rounds, protected=protected)
     broken = score.beats(lesson.allowed, FALSE_ALARM)
     text = (
         f"{score.right} of {rounds} guesses were right, and {100 * lesson.allowed:.1f} % are allowed. What was "
-        f"published without privacy: {found.text}"
+        f"published without privacy: {bare.text}"
     )
-    return Verdict(lesson.id, broken, text, {"right guesses": score.share, "allowed": lesson.allowed, **found.figures})
+    return Verdict(lesson.id, broken, text, {"right guesses": score.share, "allowed": lesson.allowed, **bare.figures})
 
 
 def control(name: str) -> Verdict:

@@ -115,8 +115,8 @@ class _PaidForGoodPayments(Payments):
         before = {each: book.fact("part", each) for each in (name, "")}
         receipt = super().part(book, request)
         if receipt is not None:
-            for each, fact in before.items():
-                book.put_fact("part", each, fact)
+            for part, fact in before.items():
+                book.put_fact("part", part, fact)
         return receipt
 
 

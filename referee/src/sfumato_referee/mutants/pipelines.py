@@ -105,8 +105,8 @@ def bounds_from_the_data(curator: Any, data: Any) -> Any:
 @_plant("categories from the data", PUBLIC)
 def categories_from_the_data(curator: Any, data: Any) -> Any:
     """reprosyn: the domain is whatever occurs."""
-    found = tuple(sorted({str(ward) for ward in data["ward"] if ward is not None})) or ("none",)
-    return curator.release(Laplace(query=bounds.histogram("ward", found, ROW), epsilon=1)).value
+    wards = tuple(sorted({str(ward) for ward in data["ward"] if ward is not None})) or ("none",)
+    return curator.release(Laplace(query=bounds.histogram("ward", wards, ROW), epsilon=1)).value
 
 
 @_plant("clipping at the data's own percentile", PUBLIC)
@@ -133,24 +133,24 @@ def batch_from_the_size(data: Any, recorder: Any) -> Any:
 @_plant("only the groups that are there", NUMBER)
 def present_groups(curator: Any, data: Any) -> Any:
     """A loop over the wards that occur."""
-    found = sorted({ward for ward in data["ward"] if ward in WARDS})
-    asked = {ward: bounds.count_where(ROW, {"ward": [ward]}) for ward in found}
-    return [curator.release(Laplace(query=query, epsilon=1)).value for query in asked.values()]
+    wards = sorted({ward for ward in data["ward"] if ward in WARDS})
+    queries = {ward: bounds.count_where(ROW, {"ward": [ward]}) for ward in wards}
+    return [curator.release(Laplace(query=query, epsilon=1)).value for query in queries.values()]
 
 
 @_plant("the largest group first", ORDER)
 def largest_first(data: Any, recorder: Any) -> Any:
     """Releases are made in the order of the true counts."""
     counts = {ward: int((data["ward"] == ward).sum()) for ward in WARDS}
-    for ward in sorted(WARDS, key=lambda each: -counts[each]):
+    for ward in sorted(WARDS, key=lambda name: -counts[name]):
         _sum(recorder, ward, counts[ward], 1)
 
 
 @_plant("a histogram as long as the data has groups", SHAPE)
 def ragged_histogram(data: Any, recorder: Any) -> Any:
     """One release whose length is the number of wards that occur."""
-    found = [ward for ward in WARDS if (data["ward"] == ward).any()]
-    return _sum(recorder, "histogram", np.array([float((data["ward"] == ward).sum()) for ward in found]), 1)
+    wards = [ward for ward in WARDS if (data["ward"] == ward).any()]
+    return _sum(recorder, "histogram", np.array([float((data["ward"] == ward).sum()) for ward in wards]), 1)
 
 
 @_plant("an empty batch is skipped", NUMBER)
@@ -184,12 +184,12 @@ def stops_on_the_truth(curator: Any, data: Any) -> Any:
 @_plant("asks again where the true count is high", NUMBER)
 def asks_on_the_truth(curator: Any, data: Any) -> Any:
     """A session of the sparse vector, steered by the data."""
-    told = []
+    answers = []
     with curator.session(SparseVector(epsilon=1, protects=ROW, threshold=10**6)) as session:
         for ward in WARDS:
             if (data["ward"] == ward).sum() > 2:
-                told.append(session.ask(bounds.count_where(ROW, {"ward": [ward]})))
-    return told
+                answers.append(session.ask(bounds.count_where(ROW, {"ward": [ward]})))
+    return answers
 
 
 # What comes out beside the mechanisms

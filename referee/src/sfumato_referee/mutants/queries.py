@@ -123,12 +123,12 @@ class EveryGroup(Sql):
 class ReachWithoutWeights(Sql):
     """Noise for a reach that was asked for, where nothing holds a row to it: rows that are units have no weights."""
 
-    asked: Mapping[str, Any] = field(default_factory=dict)
+    smaller: Mapping[str, Any] = field(default_factory=dict)
 
     @cached_property
     def fixed(self) -> Design | None:
         design = self.design(Limits())
-        small = {name: Fraction(self.asked.get(name, reach)) for name, reach in design.reaches.items()}
+        small = {name: Fraction(self.smaller.get(name, reach)) for name, reach in design.reaches.items()}
         return replace(design, reaches=small)
 
 
@@ -177,7 +177,7 @@ class _Mixed:
 def making(kind: type[Sql], **more: Any) -> Any:
     """Asks with a planted bug as `sql` asks."""
 
-    def made(text: str, schema: Schema, *, unit: Unit, **options: Any) -> Sql:
+    def ask_with_bug(text: str, schema: Schema, *, unit: Unit, **options: Any) -> Sql:
         return kind(text=text, schema=schema, protects=unit, **{"limits": Limits(), **options, **more})
 
-    return made
+    return ask_with_bug

@@ -17,7 +17,7 @@ from sfumato.audit import surface
 from sfumato.interactive import Conversation
 from sfumato.laws import DiscreteLaplace
 from sfumato.mechanisms.sparse_vector import SparseVector
-from sfumato.mechanisms.thresholds import ABOVE, Asked, Gate, Watch, gate_of
+from sfumato.mechanisms.thresholds import ABOVE, Gate, GateConversation, GridQuestion, gate_of
 from sfumato.plan import Run
 from sfumato.rows import Rows
 from sfumato.runs import Bulk
@@ -46,23 +46,23 @@ class NoisyValueShown(SparseVector):
         """So many conversations, one a row: what each question was told, then the values that crossings showed."""
         gate = self.gate
         threshold, left = gate.begin(run.noise, count), np.full(count, gate.count, dtype=np.int64)
-        told, shown = [], []
+        verdicts, shown = [], []
         for question in surface.questions(self, rows.table):
             values = question.in_units(question.query.steps(rows, question.exponent), gate.finer)
             noisy = gate.noisy(values, count, run.noise)
-            answers = gate.told(noisy, threshold, left)
+            answers = gate.compare(noisy, threshold, left)
             left = left - np.sum(answers == ABOVE, axis=1)
-            told.append(answers)
+            verdicts.append(answers)
             shown.append(np.where(answers == ABOVE, noisy / gate.finer, 0.0))
-        return np.concatenate([*told, *shown], axis=1).astype(np.float64)
+        return np.concatenate([*verdicts, *shown], axis=1).astype(np.float64)
 
 
-class _Showing(Watch):
-    def answer(self, rows: Rows, question: Asked) -> dict[str, Any]:
+class _Showing(GateConversation):
+    def answer(self, rows: Rows, question: GridQuestion) -> dict[str, Any]:
         gate, noise, threshold, left = surface.conversation(self)
         values = question.in_units(question.query.steps(rows, question.exponent), gate.finer)
         noisy = gate.noisy(values, 1, noise)
-        above = bool(gate.told(noisy, threshold, left)[0, 0] == ABOVE)
+        above = bool(gate.compare(noisy, threshold, left)[0, 0] == ABOVE)
         left -= above
         return {"above": above, "noisy": float(noisy[0, 0] / gate.finer) if above else 0.0}
 

@@ -56,16 +56,16 @@ class Swallowing(SQLiteStore):
 
     @contextmanager
     def writing(self) -> Iterator[Book]:
-        held = super().writing()
-        book = held.__enter__()
+        transaction = super().writing()
+        book = transaction.__enter__()
         try:
             yield book
         except BaseException as problem:
-            if not held.__exit__(type(problem), problem, problem.__traceback__):
+            if not transaction.__exit__(type(problem), problem, problem.__traceback__):
                 raise
         else:
             with suppress(LedgerError):
-                held.__exit__(None, None, None)
+                transaction.__exit__(None, None, None)
 
 
 class Unlocked(MemoryStore):

@@ -15,9 +15,9 @@ from sfumato.laws import Integers, Law
 from sfumato.learn.clipping import Flat
 from sfumato.learn.engine import Pass
 from sfumato.learn.modes import Buffers
-from sfumato.learn.owners import Trace, Watch
+from sfumato.learn.owners import OwnerWatch, Trace
 from sfumato.learn.sampling import FREE, Poisson, Slots, seated
-from sfumato.learn.stepping import Batch, Part, Stepper
+from sfumato.learn.stepping import Batch, MicroBatch, Stepper
 from sfumato.noise import Noise
 from sfumato.rows import Rows
 
@@ -50,12 +50,12 @@ class NoisePerMicroBatch(_Planted):
 
 
 class _Halved(Noise):
-    def __init__(self, given: Noise) -> None:
-        super().__init__(surface.bits_of(given))
-        self._given = given
+    def __init__(self, inner: Noise) -> None:
+        super().__init__(surface.bits_of(inner))
+        self._inner = inner
 
     def draw(self, law: Law, count: int) -> Integers:
-        return self._given.draw(law, count) // 2
+        return self._inner.draw(law, count) // 2
 
 
 class HalfTheNoise(Stepper):
@@ -102,8 +102,8 @@ class ClipsMicroBatches(_Planted):
 
 
 def _normalised(part_of: Any) -> Any:
-    def mixed(self: Stepper, units: Slots) -> Part:
-        part: Part = part_of(self, units)
+    def mixed(self: Stepper, units: Slots) -> MicroBatch:
+        part: MicroBatch = part_of(self, units)
         return part._replace(inputs=tuple((each - each.mean(0)) / (each.std(0) + 1e-6) for each in part.inputs))
 
     return mixed
@@ -128,11 +128,11 @@ class TwiceTheNorm(_Planted):
     kind = _Loose
 
 
-class _Blind(Watch):
+class _Blind(OwnerWatch):
     """Looks at nothing."""
 
     @contextmanager
-    def over(self, tensors: Sequence[torch.Tensor], records: int) -> Iterator[Watch]:
+    def over(self, tensors: Sequence[torch.Tensor], records: int) -> Iterator[OwnerWatch]:
         yield self
 
     def settle(self, losses: torch.Tensor) -> Trace:
@@ -175,7 +175,7 @@ STEPPERS: dict[str, Callable[..., Stepper]] = {
 
 
 @dataclass(frozen=True, kw_only=True)
-class Shuffled(Poisson):
+class ShuffledSampling(Poisson):
     """Everybody once in an epoch, in shuffled order, in batches of one size; sold at the price of Poisson sampling."""
 
     waiting: list[int] = field(default_factory=list, compare=False)

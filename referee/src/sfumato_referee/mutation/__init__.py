@@ -13,6 +13,6 @@ from __future__ import annotations
 
 from .mutant import AREAS, Mutant
 from .shelf import MUTANTS, QUICK
-from .trying import Told, Tried, run, summed_up
+from .trying import Opinion, Tried, run, summed_up
 
-__all__ = ["AREAS", "MUTANTS", "QUICK", "Mutant", "Told", "Tried", "run", "summed_up"]
+__all__ = ["AREAS", "MUTANTS", "QUICK", "Mutant", "Opinion", "Tried", "run", "summed_up"]

@@ -35,8 +35,8 @@ def _checked(name: str) -> str | None:
 
 
 def _verified(name: str) -> str | None:
-    found = verify(PLANS[name]())
-    return str(found) if found.verdict == "broken" else None
+    verified = verify(PLANS[name]())
+    return str(verified) if verified.verdict == "broken" else None
 
 
 def _attacked(id: str) -> str | None:
@@ -55,7 +55,7 @@ DETECTORS: dict[str, Detector] = {
 }
 
 
-def found(name: str) -> Detector:
+def look_up(name: str) -> Detector:
     if name not in DETECTORS:
         raise CouldNotRunError(f"there is no detector {name!r}")
     return DETECTORS[name]

@@ -32,33 +32,33 @@ class Mutant:
     needs: str | None = None
 
 
-def swap(owner: Any, name: str, make: Callable[[Any], Any]) -> None:
-    """Put `make(what is there)` in the place of an attribute. It must be there: else the fault fits nowhere."""
-    found = vars(owner)[name]
-    if isinstance(found, property):
-        assert found.fget is not None
-        setattr(owner, name, property(make(found.fget)))
-    elif isinstance(found, cached_property):
-        made = cached_property(make(found.func))
-        made.__set_name__(owner, name)
-        setattr(owner, name, made)
-    elif isinstance(found, classmethod | staticmethod):
-        setattr(owner, name, type(found)(make(found.__func__)))
+def swap(owner: Any, name: str, spoil: Callable[[Any], Any]) -> None:
+    """Put `spoil(what is there)` in the place of an attribute. It must be there: else the fault fits nowhere."""
+    original = vars(owner)[name]
+    if isinstance(original, property):
+        assert original.fget is not None
+        setattr(owner, name, property(spoil(original.fget)))
+    elif isinstance(original, cached_property):
+        substitute = cached_property(spoil(original.func))
+        substitute.__set_name__(owner, name)
+        setattr(owner, name, substitute)
+    elif isinstance(original, classmethod | staticmethod):
+        setattr(owner, name, type(original)(spoil(original.__func__)))
     else:
-        setattr(owner, name, make(found))
+        setattr(owner, name, spoil(original))
 
 
-def plant(seam: Seam, make: Callable[[Any], Any]) -> None:
+def plant(seam: Seam, spoil: Callable[[Any], Any]) -> None:
     """The same for a place that the library names itself (`sfumato.audit.seams`), for it has no public name."""
-    swap(seam.owner(), seam.name, make)
+    swap(seam.owner(), seam.name, spoil)
 
 
-def swap_everywhere(function: Any, make: Callable[[Any], Any]) -> None:
+def swap_everywhere(function: Any, spoil: Callable[[Any], Any]) -> None:
     """The same for a function of a module, wherever it was imported to by name."""
-    made, places = make(function), 0
+    substitute, places = spoil(function), 0
     for module in [each for name, each in sys.modules.items() if name.partition(".")[0] in _OURS]:
         for name in [name for name, value in vars(module).items() if value is function]:
-            setattr(module, name, made)
+            setattr(module, name, substitute)
             places += 1
     if not places:
         raise LookupError("the function is in no module of the library")

@@ -23,11 +23,11 @@ _COUNT = Laplace(query=bounds.count(_ROW), epsilon=2)
 
 def _asks_on(run: Any) -> list[float]:
     """Asks until it is refused, six times at most."""
-    found: list[float] = []
+    counts: list[float] = []
     with contextlib.suppress(BudgetError):
         for _ in range(6):
-            found.append(float(run.release(_COUNT)))
-    return found
+            counts.append(float(run.release(_COUNT)))
+    return counts
 
 
 def _goes_on(run: Any) -> float:

@@ -25,11 +25,11 @@ MOST_SECONDS = 240.0  # of one child; what is not done by then could not run
 
 
 @dataclass(frozen=True)
-class Told:
+class Opinion:
     """What one detector said: noticed, or passed, or could not run."""
 
     detector: str
-    said: Literal["noticed", "passed", "could not run"]
+    verdict: Literal["noticed", "passed", "could not run"]
     text: str
     seconds: float
 
@@ -40,27 +40,27 @@ class Tried:
 
     area: str
     name: str
-    told: tuple[Told, ...] = ()
+    opinions: tuple[Opinion, ...] = ()
     problem: str = ""  # why nothing, or not all, could be tried
 
     @property
     def ending(self) -> Ending:
-        if any(each.said == "noticed" for each in self.told):
+        if any(each.verdict == "noticed" for each in self.opinions):
             return "killed"
-        lame = self.problem or not self.told or any(each.said == "could not run" for each in self.told)
+        lame = self.problem or not self.opinions or any(each.verdict == "could not run" for each in self.opinions)
         return "could not run" if lame else "survived"
 
     @property
     def killers(self) -> tuple[str, ...]:
-        return tuple(each.detector for each in self.told if each.said == "noticed")
+        return tuple(each.detector for each in self.opinions if each.verdict == "noticed")
 
     @property
     def seconds(self) -> float:
-        return sum(each.seconds for each in self.told)
+        return sum(each.seconds for each in self.opinions)
 
 
 @dataclass(frozen=True)
-class Ran:
+class MutationRun:
     """The whole run."""
 
     tried: tuple[Tried, ...]
@@ -90,7 +90,7 @@ def run(
     blind: bool = False,
     seconds: float = MOST_SECONDS,
     progress: Progress | None = None,
-) -> Ran:
+) -> MutationRun:
     """Try all of them, and the honest library on every detector that any of them is tried on.
 
     every     try all of a mutant's detectors, also when one has noticed it
@@ -99,8 +99,8 @@ def run(
     """
     began = time.monotonic()
     names = [] if blind else list(dict.fromkeys(name for each in mutants for name in each.by))
-    work = [_Work(each.area, each.name, each.by, each) for each in mutants]
-    honest = [_Work("", HONEST, (name,), None) for name in names]
+    work = [_Piece(each.area, each.name, each.by, each) for each in mutants]
+    honest = [_Piece("", HONEST, (name,), None) for name in names]
     done: dict[int, Tried] = {}
     everything = [*work, *honest]
     for place, tried in _children(everything, jobs, every, blind, seconds):
@@ -108,11 +108,11 @@ def run(
         if progress is not None:
             progress(len(done) / len(everything), f"{tried.name}: {tried.ending}")
     in_order = [done[place] for place in range(len(everything))]
-    return Ran(tuple(in_order[: len(work)]), tuple(in_order[len(work) :]), time.monotonic() - began)
+    return MutationRun(tuple(in_order[: len(work)]), tuple(in_order[len(work) :]), time.monotonic() - began)
 
 
 @dataclass(frozen=True)
-class _Work:
+class _Piece:
     area: str
     name: str
     by: tuple[str, ...]
@@ -122,32 +122,33 @@ class _Work:
 @dataclass
 class _Child:
     place: int
-    work: _Work
+    work: _Piece
     process: Any
     ends: float
-    told: list[Told] = field(default_factory=list)
+    opinions: list[Opinion] = field(default_factory=list)
     problem: str = ""
     over: bool = False
 
     def hear(self, pipe: Connection) -> None:
         try:
-            said = pipe.recv()
+            message = pipe.recv()
         except (EOFError, OSError):
             self.over = True
             return
-        if isinstance(said, Told):
-            self.told.append(said)
+        if isinstance(message, Opinion):
+            self.opinions.append(message)
         else:
-            self.problem = str(said)
+            self.problem = str(message)
 
     def tried(self) -> Tried:
-        lacking = 0 if any(each.said == "noticed" for each in self.told) else len(self.work.by) - len(self.told)
+        noticed = any(opinion.verdict == "noticed" for opinion in self.opinions)
+        lacking = 0 if noticed else len(self.work.by) - len(self.opinions)
         problem = self.problem or (f"the process ended before {lacking} detector(s) did" if lacking else "")
-        return Tried(self.work.area, self.work.name, tuple(self.told), problem)
+        return Tried(self.work.area, self.work.name, tuple(self.opinions), problem)
 
 
 def _children(
-    work: Sequence[_Work], jobs: int, every: bool, blind: bool, seconds: float
+    work: Sequence[_Piece], jobs: int, every: bool, blind: bool, seconds: float
 ) -> Iterator[tuple[int, Tried]]:
     """Each piece of work in a fresh process; what is done as it is done."""
     context = _context()
@@ -155,15 +156,15 @@ def _children(
     try:
         while waiting or running:
             while waiting and len(running) < jobs:
-                place, each = waiting.pop(0)
-                if each.mutant is not None and each.mutant.needs and find_spec(each.mutant.needs) is None:
-                    yield place, Tried(each.area, each.name, (), f"it needs {each.mutant.needs}")
+                place, piece = waiting.pop(0)
+                if piece.mutant is not None and piece.mutant.needs and find_spec(piece.mutant.needs) is None:
+                    yield place, Tried(piece.area, piece.name, (), f"it needs {piece.mutant.needs}")
                     continue
                 here, there = context.Pipe(duplex=False)
-                process = context.Process(target=_child, args=(there, each, every, blind))
+                process = context.Process(target=_child, args=(there, piece, every, blind))
                 process.start()
                 there.close()
-                running[here] = _Child(place, each, process, time.monotonic() + seconds)
+                running[here] = _Child(place, piece, process, time.monotonic() + seconds)
             for pipe in wait(list(running), timeout=1.0):
                 running[pipe].hear(pipe)  # type: ignore[arg-type]
             now = time.monotonic()
@@ -192,7 +193,7 @@ def _context() -> Any:
     return context
 
 
-def _child(pipe: Connection, work: _Work, every: bool, blind: bool) -> None:
+def _child(pipe: Connection, work: _Piece, every: bool, blind: bool) -> None:
     """In the child: plant, then let the detectors look, one after the other."""
     if work.mutant is not None:
         try:
@@ -202,31 +203,31 @@ def _child(pipe: Connection, work: _Work, every: bool, blind: bool) -> None:
             pipe.close()
             return
     for name in work.by:
-        told = looked(name, blind=blind)
-        pipe.send(told)
-        if told.said == "noticed" and not every:
+        opinion = looked(name, blind=blind)
+        pipe.send(opinion)
+        if opinion.verdict == "noticed" and not every:
             break
     pipe.close()
 
 
-def looked(name: str, *, blind: bool = False) -> Told:
+def looked(name: str, *, blind: bool = False) -> Opinion:
     """What one detector says of the library as it is in this process. One that falls over has noticed something: it
     does not fall over on the honest library."""
     began = time.monotonic()
-    said: Literal["noticed", "passed", "could not run"] = "passed"
+    outcome: Literal["noticed", "passed", "could not run"] = "passed"
     text = ""
     try:
         if not blind:
-            text = detectors.found(name)() or ""
-            said = "noticed" if text else "passed"
+            text = detectors.look_up(name)() or ""
+            outcome = "noticed" if text else "passed"
     except (CouldNotRunError, ImportError, TooManyError) as problem:  # outcomes that cannot be listed prove nothing
-        said, text = "could not run", str(problem)
+        outcome, text = "could not run", str(problem)
     except Exception as problem:
-        said, text = "noticed", f"{type(problem).__name__}: {problem}"
-    return Told(name, said, " ".join(text.split())[:300], time.monotonic() - began)
+        outcome, text = "noticed", f"{type(problem).__name__}: {problem}"
+    return Opinion(name, outcome, " ".join(text.split())[:300], time.monotonic() - began)
 
 
-def summed_up(ran: Ran) -> str:
+def summed_up(ran: MutationRun) -> str:
     """The table: area, fault, how it ended, by whom, seconds; and last the honest library."""
     rows = [("area", "fault", "ended", "by", "seconds")]
     rows += [(t.area, t.name, t.ending, ", ".join(t.killers) or t.problem, f"{t.seconds:.1f}") for t in ran.tried]

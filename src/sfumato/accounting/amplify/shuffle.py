@@ -94,7 +94,7 @@ def pair(event: Shuffled, *, outside: Any = Fraction(1, 10**12)) -> tuple[Floats
     """
     target = float(checks.delta(outside, "outside"))
     many = _pairs(_checked(event))
-    best = min(many, key=lambda each: each.epsilon(1e-6).upper) if len(many) > 1 else many[0]
+    best = min(many, key=lambda pair: pair.epsilon(1e-6).upper) if len(many) > 1 else many[0]
     if best.local > 700:
         return np.zeros(1), np.ones(1), 1.0
     if best.local > LARGE or best.users == 1:  # the report as it is

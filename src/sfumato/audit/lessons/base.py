@@ -114,12 +114,12 @@ def nearer(plan: Additive, tables: Callable[[bool], Columns], schema: Schema) ->
     return lambda seen: bool(np.abs(flat(seen) - yes).sum() < np.abs(flat(seen) - no).sum())
 
 
-def lesson_on(plan: Additive, tables: Callable[[bool], Columns], schema: Schema, **told: Any) -> Lesson:
+def lesson_on(plan: Additive, tables: Callable[[bool], Columns], schema: Schema, **texts: Any) -> Lesson:
     """A lesson whose game is about one plan of noisy numbers."""
     return Lesson(
         ours=lambda bit: answered(plan, tables(bit), schema),
         bare=lambda bit: exactly(plan, tables(bit), schema),
         guess=nearer(plan, tables, schema),
         epsilon=float(plan.price()),
-        **told,
+        **texts,
     )

@@ -120,10 +120,10 @@ def without() -> Shown:
     lines = tables(PEOPLE)
     people, alone = rebuilt(lines)
     right = len(set(people) & set(PEOPLE))
-    told = "and no other people fit" if alone else "though others fit as well"
+    fit = "and no other people fit" if alone else "though others fit as well"
     numbers = sum(1 + 2 * (line.mean is not None) for line in lines)
     return Shown(
-        f"From {numbers} published numbers a solver finds {len(people)} people, {told}: {right} of {len(PEOPLE)} are "
+        f"From {numbers} published numbers a solver finds {len(people)} people, {fit}: {right} of {len(PEOPLE)} are "
         "right in age, sex and group.",
         {"right": right / len(PEOPLE), "alone": float(alone)},
     )

@@ -57,12 +57,12 @@ def groups() -> list[Codes]:
 
 def without() -> Shown:
     _, _, ills = patients()
-    made = groups()
-    least = min(map(len, made))
-    same = sum(len(group) for group in made if np.unique(ills[group]).size == 1)
-    nearly = sum(len(group) for group in made if np.bincount(ills[group]).max() > 0.9 * len(group))
+    classes = groups()
+    least = min(map(len, classes))
+    same = sum(len(group) for group in classes if np.unique(ills[group]).size == 1)
+    nearly = sum(len(group) for group in classes if np.bincount(ills[group]).max() > 0.9 * len(group))
     return Shown(
-        f"{PEOPLE} patients in {len(made)} groups of at least {least}. Of {same} people the illness is known for "
+        f"{PEOPLE} patients in {len(classes)} groups of at least {least}. Of {same} people the illness is known for "
         f"sure, for their whole group has it; of {max(nearly, same)} it is known with nine chances in ten. Nobody was "
         "singled out.",
         {"known for sure": same / PEOPLE, "known at 0.9": max(nearly, same) / PEOPLE, "least group": least},

@@ -36,7 +36,7 @@ def people(seed: int = 1) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
     return draw.below(2, PEOPLE), draw.below(2, QUESTIONS * PEOPLE).reshape(QUESTIONS, PEOPLE)
 
 
-def found(subsets: NDArray[np.int64], answers: Any, secret: NDArray[np.int64]) -> float:
+def share_rebuilt(subsets: NDArray[np.int64], answers: Any, secret: NDArray[np.int64]) -> float:
     """The share of bits that least squares gets right."""
     guess = np.linalg.lstsq(subsets.astype(np.float64), np.asarray(answers, dtype=np.float64), rcond=None)[0] > 0.5
     return float((guess == secret).mean())
@@ -55,15 +55,15 @@ def without() -> Shown:
     secret, subsets = people()
     true, draw = subsets @ secret, MadeUp(2)
     off = true + draw.uniform(-2, 2, QUESTIONS)
-    each = true + _laplace(draw, QUESTIONS)
+    apart = true + _laplace(draw, QUESTIONS)
     protected = answered(plan(), members(secret), SCHEMA)
     shares = {
-        "answers off by up to 2": found(subsets, off, secret),
-        "Laplace noise of epsilon 1 for each question": found(subsets, each, secret),
-        "ours, epsilon 1 for all questions": found(subsets, protected, secret),
+        "answers off by up to 2": share_rebuilt(subsets, off, secret),
+        "Laplace noise of epsilon 1 for each question": share_rebuilt(subsets, apart, secret),
+        "ours, epsilon 1 for all questions": share_rebuilt(subsets, protected, secret),
     }
-    told = ", ".join(f"{100 * share:.0f} % ({what})" for what, share in shares.items())
-    return Shown(f"Least squares on {QUESTIONS} counts finds this share of {PEOPLE} bits: {told}.", shares)
+    figures = ", ".join(f"{100 * share:.0f} % ({what})" for what, share in shares.items())
+    return Shown(f"Least squares on {QUESTIONS} counts finds this share of {PEOPLE} bits: {figures}.", shares)
 
 
 def _laplace(draw: MadeUp, count: int) -> NDArray[np.float64]:

@@ -67,15 +67,15 @@ def rates(scores: Any, coins: Coins) -> tuple[Floats, Floats]:
     order = np.argsort(-values, kind="stable")
     inside, ranked = coins[order], values[order]
     ends = np.append(np.flatnonzero(np.diff(ranked)), len(ranked) - 1)  # equal scores fall together
-    found = np.append(0, np.cumsum(inside)[ends]) / max(int(inside.sum()), 1)
+    true = np.append(0, np.cumsum(inside)[ends]) / max(int(inside.sum()), 1)
     false = np.append(0, np.cumsum(~inside)[ends]) / max(int((~inside).sum()), 1)
-    return np.asarray(false), np.asarray(found)
+    return np.asarray(false), np.asarray(true)
 
 
 def rate_at(scores: Any, coins: Coins, fpr: float) -> float:
     """The true-positive rate at this false-positive rate or less."""
-    false, found = rates(scores, coins)
-    return float(found[false <= fpr].max())
+    false, true = rates(scores, coins)
+    return float(true[false <= fpr].max())
 
 
 def numbers(scores: Any, name: str) -> Floats:

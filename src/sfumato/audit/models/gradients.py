@@ -33,12 +33,12 @@ from ...learn.live import Loss, Model
 from ...learn.plan import SGD
 from ...learn.stepping import Stepper
 from ...noise import Noise
+from ..arguments import noise_of
 from ..counting import checked_confidence
-from ..given import noise_of
 from . import canaries as coins_of
 from . import two_sided, watching
 from .outcome import ModelAudit, judged
-from .watching import Columns, Step, Steps
+from .watching import Columns, Steps, WatchedStep
 
 COLUMN = "canary"
 _LOUD = 2.0**10  # the canary's gradient over the clip norm, before it is clipped
@@ -68,8 +68,8 @@ class BesideLoss(torch.nn.Module):
         self._loss, self.of, self.loud = loss.call, loss.print, loud
 
     def forward(self, output: tuple[Any, torch.Tensor, torch.Tensor], target: torch.Tensor) -> torch.Tensor:
-        made, weight, sign = output
-        own = self._loss(made, target)
+        prediction, weight, sign = output
+        own = self._loss(prediction, target)
         own = own.flatten(1).mean(1) if own.dim() > 1 else own
         return torch.where(sign == 0, own, torch.zeros_like(own)) + self.loud * sign * weight
 
@@ -190,8 +190,8 @@ def _columns(plan: SGD, data: Columns, canaries: int, coins: NDArray[np.bool_]) 
     replaced = plan.unit.change == "replace"
     if replaced:
         names, coins = np.where(coins, names, -names), np.ones_like(coins)
-    given = {**{name: data[name] for name in plan.reads}, COLUMN: np.zeros((_length(plan, data), 1), dtype=np.int64)}
-    return watching.joined(given, {**made_up, COLUMN: names[:, None]}, coins)
+    ordinary = {**{name: data[name] for name in plan.reads}, COLUMN: np.zeros((_length(plan, data), 1), dtype=np.int64)}
+    return watching.joined(ordinary, {**made_up, COLUMN: names[:, None]}, coins)
 
 
 def _still(count: int) -> NDArray[np.uint64]:
@@ -210,12 +210,12 @@ class _Scores:
     def __init__(self, plan: SGD, canaries: int) -> None:
         self.total = np.zeros(canaries)
         self._plan = plan
-        names = [name for name, each in plan.model.given.named_parameters() if each.requires_grad]
+        names = [name for name, each in plan.model.original.named_parameters() if each.requires_grad]
         self._place = names.index("canaries.weight")
         self._rate = float(plan.sampling.expected) / float(plan.sampling.population)  # type: ignore[attr-defined]
         self._signs = plan.unit.change == "replace"
 
-    def __call__(self, step: Step) -> None:
+    def __call__(self, step: WatchedStep) -> None:
         drawn = step.gradients[self._place].double().numpy().reshape(-1)[1:] * self._plan.divisor / step.norm
         spread = self._plan.blur.deviation(step.norm) / step.norm
         if self._signs:  # one sign or the other: by symmetry the difference of both

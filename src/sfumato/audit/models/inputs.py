@@ -23,8 +23,8 @@ from ...learn.datasets import Encoded
 from ...learn.plan import SGD
 from ...learn.stepping import Stepper
 from ...noise import Noise
+from ..arguments import noise_of
 from ..counting import checked_confidence
-from ..given import noise_of
 from . import canaries as coins_of
 from . import watching
 from .outcome import ModelAudit, judged
@@ -53,16 +53,16 @@ def one_run(
     """
     checks.one_of(score, "score", ("drop", "loss"))
     source = noise_of(noise)
-    held = Pool(plan, data, canaries)
-    held.check_guesses(guesses, confidence)
-    coins = coins_of.tossed(len(held), source)
-    model = held.trained(coins, source, stepper=stepper)
-    after = held.losses(model)
-    scores = held.losses(plan.model.loaded_as_is()) - after if score == "drop" else -after
-    claim, delta = watching.claimed(held.plan)
+    pool = Pool(plan, data, canaries)
+    pool.check_guesses(guesses, confidence)
+    coins = coins_of.tossed(len(pool), source)
+    model = pool.trained(coins, source, stepper=stepper)
+    after = pool.losses(model)
+    scores = pool.losses(plan.model.loaded_as_is()) - after if score == "drop" else -after
+    claim, delta = watching.claimed(pool.plan)
     return judged(
         scores, coins, way=way, claim=claim, delta=delta, guesses=guesses, confidence=confidence,
-        curve=watching.curve_of(held.plan),
+        curve=watching.curve_of(pool.plan),
         figures={"mean loss of canaries that were in": _mean(after[coins]), "and of others": _mean(after[~coins])},
     )  # fmt: skip
 
@@ -108,8 +108,8 @@ class Pool:
             taken = self._encoded.take(np.arange(start, min(start + _AT_ONCE, len(self))))
             assert isinstance(taken.inputs, dict) and taken.targets is not None
             with torch.no_grad():
-                made = self.plan.loss.call(model(*taken.inputs.values()), taken.targets)
-            out.append((made.flatten(1).mean(1) if made.dim() > 1 else made).double().numpy())
+                losses = self.plan.loss.call(model(*taken.inputs.values()), taken.targets)
+            out.append((losses.flatten(1).mean(1) if losses.dim() > 1 else losses).double().numpy())
         return np.concatenate(out)
 
 

@@ -27,8 +27,8 @@ from ... import checks
 from ...learn.plan import SGD
 from ...learn.stepping import Stepper
 from ...noise import Noise
+from ..arguments import noise_of
 from ..counting import checked_confidence
-from ..given import noise_of
 from . import canaries as coins_of
 from . import watching
 from .inputs import Pool
@@ -56,18 +56,18 @@ def audit(
 ) -> ModelAudit:
     """Train shadow models and targets on halves of the pool, and tell the targets' members by the shadows' fits."""
     checks.one_of(fits, "fits", FITS)
-    known, hidden = checks.whole(shadows, "shadows", least=4), checks.whole(targets, "targets")
+    shadow_count, hidden = checks.whole(shadows, "shadows", least=4), checks.whole(targets, "targets")
     source = noise_of(noise)
-    held = Pool(plan, None, pool, name="pool")
-    held.check_guesses(guesses, confidence, hidden)
-    seen, coins = _models(held, known, source, stepper)
-    asked, secret = _models(held, hidden, source, stepper)
-    scores = scores_of(seen, coins, asked, fits=fits)
-    claim, delta = watching.claimed(held.plan)
+    records = Pool(plan, None, pool, name="pool")
+    records.check_guesses(guesses, confidence, hidden)
+    seen, coins = _models(records, shadow_count, source, stepper)
+    answers, secret = _models(records, hidden, source, stepper)
+    scores = scores_of(seen, coins, answers, fits=fits)
+    claim, delta = watching.claimed(records.plan)
     return judged(
         scores, secret.reshape(-1), way=f"shadow models, {fits}", claim=claim, delta=delta, guesses=guesses,
-        confidence=confidence, curve=watching.curve_of(held.plan),
-        cut=0.0 if fits == "online" else None, figures={"shadow models": float(known), "targets": float(hidden)},
+        confidence=confidence, curve=watching.curve_of(records.plan),
+        cut=0.0 if fits == "online" else None, figures={"shadow models": float(shadow_count), "targets": float(hidden)},
     )  # fmt: skip
 
 
@@ -82,24 +82,24 @@ def every_rate(
     stepper: Steps = Stepper,
 ) -> dict[Fits, EveryRate]:
     """Is TPR <= e^epsilon FPR + delta for one record of each target, at every threshold? Jointly for both fits."""
-    known, hidden = checks.whole(shadows, "shadows", least=4), checks.whole(targets, "targets", least=2)
+    shadow_count, hidden = checks.whole(shadows, "shadows", least=4), checks.whole(targets, "targets", least=2)
     source = noise_of(noise)
-    held = Pool(plan, None, pool, name="pool")
+    records = Pool(plan, None, pool, name="pool")
     error = 1 - checked_confidence(confidence)
-    seen, coins = _models(held, known, source, stepper)
-    asked, secret = _models(held, hidden, source, stepper)
-    epsilon, delta = watching.claimed(held.plan)
+    seen, coins = _models(records, shadow_count, source, stepper)
+    answers, secret = _models(records, hidden, source, stepper)
+    epsilon, delta = watching.claimed(records.plan)
     exposed = _exposed(seen, coins)
     taken = np.arange(hidden), exposed[source.integers(len(exposed), hidden)]
     there = secret[taken]
     if there.all() or not there.any():
         raise checks.refuse("targets", hidden, "more of them: every coin fell on the same side")
-    found: dict[Fits, EveryRate] = {}
+    excesses: dict[Fits, EveryRate] = {}
     for fits in FITS:
-        scores = scores_of(seen, coins, asked, fits=fits).reshape(asked.shape)[taken]
+        scores = scores_of(seen, coins, answers, fits=fits).reshape(answers.shape)[taken]
         sure = 1 - error / len(FITS)
-        found[fits] = everywhere(scores[there], scores[~there], epsilon=epsilon, delta=delta, confidence=sure)
-    return found
+        excesses[fits] = everywhere(scores[there], scores[~there], epsilon=epsilon, delta=delta, confidence=sure)
+    return excesses
 
 
 def scores_of(seen: Floats, coins: NDArray[np.bool_], asked: Floats, *, fits: Fits = "online") -> Floats:
@@ -127,11 +127,11 @@ def scaled(losses: Floats) -> Floats:
     return np.asarray(-np.log(np.expm1(np.clip(losses, 1e-12, 500.0))))
 
 
-def _models(held: Pool, many: int, noise: Noise, stepper: Steps) -> tuple[Floats, NDArray[np.bool_]]:
-    coins = np.stack([coins_of.tossed(len(held), noise) for _ in range(many)])
+def _models(records: Pool, many: int, noise: Noise, stepper: Steps) -> tuple[Floats, NDArray[np.bool_]]:
+    coins = np.stack([coins_of.tossed(len(records), noise) for _ in range(many)])
     with watching.on_one_thread():
-        made = [scaled(held.losses(held.trained(each, noise, stepper=stepper))) for each in coins]
-    return np.stack(made), coins
+        losses = [scaled(records.losses(records.trained(each, noise, stepper=stepper))) for each in coins]
+    return np.stack(losses), coins
 
 
 def _fit(seen: Floats, chosen: NDArray[np.bool_]) -> tuple[Floats, Floats]:

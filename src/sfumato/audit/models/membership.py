@@ -12,7 +12,7 @@ from typing import Any
 from ...learn.plan import SGD
 from ...learn.stepping import Stepper
 from ...noise import Noise
-from ..given import noise_of
+from ..arguments import noise_of
 from . import canaries as coins_of
 from . import watching
 from .inputs import Pool
@@ -34,16 +34,16 @@ def loss_threshold(
     The figures hold Yeom's advantage: true minus false positives of "its loss is below the mean loss of members".
     """
     source = noise_of(noise)
-    held = Pool(plan, None, pool, name="pool")
-    held.check_guesses(guesses, confidence)
-    coins = coins_of.tossed(len(held), source)
-    losses = held.losses(held.trained(coins, source, stepper=stepper))
-    claim, delta = watching.claimed(held.plan)
+    records = Pool(plan, None, pool, name="pool")
+    records.check_guesses(guesses, confidence)
+    coins = coins_of.tossed(len(records), source)
+    losses = records.losses(records.trained(coins, source, stepper=stepper))
+    claim, delta = watching.claimed(records.plan)
     low = losses <= (losses[coins].mean() if coins.any() else 0.0)
     advantage = float(low[coins].mean() - low[~coins].mean()) if coins.any() and not coins.all() else 0.0
     return judged(
         -losses, coins, way="the loss alone", claim=claim, delta=delta, guesses=guesses, confidence=confidence,
-        curve=watching.curve_of(held.plan), figures={"advantage (Yeom et al. 2018)": advantage},
+        curve=watching.curve_of(records.plan), figures={"advantage (Yeom et al. 2018)": advantage},
     )  # fmt: skip
 
 

@@ -129,25 +129,25 @@ def judged(
         raise checks.refuse("figures", type(figures).__name__, "numbers by name, or leave it out")
     numbers = canaries.numbers_of(guesses, len(inside))
     share = _share(checked_confidence(confidence), len(numbers))
-    found = tuple(canaries.counted(values, inside, number, cut=cut) for number in numbers)
+    counted = tuple(canaries.counted(values, inside, number, cut=cut) for number in numbers)
     many = len(inside)
-    told = dict(figures or {})
-    told.update({f"true positives at {fpr:g} false ones": canaries.rate_at(values, inside, fpr) for fpr in _FPRS})
+    shown = dict(figures or {})
+    shown.update({f"true positives at {fpr:g} false ones": canaries.rate_at(values, inside, fpr) for fpr in _FPRS})
     return ModelAudit(
         way=way,
         epsilon=max(
-            one_run_bound.least_epsilon(many, each.guesses, each.correct, delta=delta, error=share) for each in found
+            one_run_bound.least_epsilon(many, each.guesses, each.correct, delta=delta, error=share) for each in counted
         ),
         claim=claim,
         delta=delta,
         confidence=confidence,
         canaries=many,
-        counted=found,
+        counted=counted,
         refuted=None
         if curve is None
-        else any(one_run_tradeoff.refuted(curve, many, each.guesses, each.correct, error=share) for each in found),
+        else any(one_run_tradeoff.refuted(curve, many, each.guesses, each.correct, error=share) for each in counted),
         points=_thinned(*canaries.rates(values, inside)),
-        figures=told,
+        figures=shown,
     )
 
 
@@ -155,12 +155,12 @@ def _share(confidence: float, numbers: int) -> float:
     return (1 - confidence) / (_KINDS * numbers)
 
 
-def _thinned(false: Any, found: Any) -> tuple[tuple[float, float], ...]:
+def _thinned(false: Any, true: Any) -> tuple[tuple[float, float], ...]:
     """Few enough points to draw, closest together where false positives are rare."""
     if len(false) > _MOST_POINTS:
         wanted = np.unique(np.geomspace(1, len(false), _MOST_POINTS).astype(int)) - 1
-        false, found = false[wanted], found[wanted]
-    return tuple(zip(false.tolist(), found.tolist(), strict=True))
+        false, true = false[wanted], true[wanted]
+    return tuple(zip(false.tolist(), true.tolist(), strict=True))
 
 
 def _percent(confidence: float) -> str:

@@ -68,22 +68,22 @@ def plot_roc(audit: ModelAudit, *, ax: Any = None, label: str | None = None, lea
 
 def plot_bounds(audits: Iterable[ModelAudit], *, ax: Any = None) -> Any:
     """The lower bound of each audit beside the claim that it is held against."""
-    given: Any = audits
-    found: list[ModelAudit] = list(given) if isinstance(given, Iterable) else [given]
-    if not found or not all(isinstance(each, ModelAudit) for each in found):
-        raise checks.refuse("audits", type(given).__name__, "a list of audits, such as audit.models.one_run gives")
+    argument: Any = audits
+    listed: list[ModelAudit] = list(argument) if isinstance(argument, Iterable) else [argument]
+    if not listed or not all(isinstance(each, ModelAudit) for each in listed):
+        raise checks.refuse("audits", type(argument).__name__, "a list of audits, such as audit.models.one_run gives")
     ax = axes(ax)
-    places = np.arange(len(found))
-    bars = ax.barh(places, [each.epsilon for each in found], height=0.5, label="proven at least")
-    ax.bar_label(bars, [f"{each.epsilon:.3g}" for each in found], padding=3)  # 0 would be no bar at all
-    for bar, each in zip(bars, found, strict=True):
-        if each.broken:
+    places = np.arange(len(listed))
+    bars = ax.barh(places, [each.epsilon for each in listed], height=0.5, label="proven at least")
+    ax.bar_label(bars, [f"{each.epsilon:.3g}" for each in listed], padding=3)  # 0 would be no bar at all
+    for bar, audit in zip(bars, listed, strict=True):
+        if audit.broken:
             bar.set(edgecolor="#b3261e", linewidth=2.0)
-    known = [(each.claim, place) for place, each in enumerate(found) if math.isfinite(each.claim)]
-    if known:
-        ends = [(place - 0.35, place + 0.35) for _, place in known]
-        ax.vlines([claim for claim, _ in known], *zip(*ends, strict=True), color="#b3261e", label="claimed")
-    ax.set_yticks(places, [each.way for each in found], parse_math=False)
+    claims = [(each.claim, place) for place, each in enumerate(listed) if math.isfinite(each.claim)]
+    if claims:
+        ends = [(place - 0.35, place + 0.35) for _, place in claims]
+        ax.vlines([claim for claim, _ in claims], *zip(*ends, strict=True), color="#b3261e", label="claimed")
+    ax.set_yticks(places, [each.way for each in listed], parse_math=False)
     ax.invert_yaxis()  # in the order of the list, from the top
     ax.set_xlim(left=0)
     ax.margins(x=0.1)

@@ -123,8 +123,8 @@ def everywhere(inside: Any, outside: Any, *, epsilon: float, delta: float = 0.0,
     return EveryRate(float(ways[above][place]), float(cuts[place]), above, float(seen[0]), float(seen[1]))
 
 
-def _told(found: TwoSided) -> tuple[float, float]:
-    return found.epsilon, found.mu
+def _told(bound: TwoSided) -> tuple[float, float]:
+    return bound.epsilon, bound.mu
 
 
 def _chosen(one: Floats, other: Floats, delta: float, alpha: float) -> float:
@@ -135,9 +135,9 @@ def _chosen(one: Floats, other: Floats, delta: float, alpha: float) -> float:
         here, there = (one, other) if above else (other, one)
         hits, others = _hits(here, cuts, above), _hits(there, cuts, above)
         low, high = at_least(hits, len(here), alpha), at_most(others, len(there), alpha)
-        found, lead = shown(low, high, delta), low - high  # the lead breaks ties where nothing is shown yet
-        place = int(np.lexsort((lead, found))[-1])
-        best = max(best, (float(found[place]), float(lead[place]), float(cuts[place])))
+        epsilons, lead = shown(low, high, delta), low - high  # the lead breaks ties where nothing is shown yet
+        place = int(np.lexsort((lead, epsilons))[-1])
+        best = max(best, (float(epsilons[place]), float(lead[place]), float(cuts[place])))
     return best[2]
 
 

@@ -37,7 +37,7 @@ _LATE = Fraction(1, 2**20)  # of delta, for batches that are too large for their
 
 
 @dataclass(frozen=True)
-class Step:
+class WatchedStep:
     """What one step shows: the noisy gradient, by parameter, and the public numbers that it was made with."""
 
     gradients: list[torch.Tensor]
@@ -45,20 +45,20 @@ class Step:
 
 
 def trained(
-    plan: SGD, rows: Rows, noise: Noise, *, stepper: Steps = Stepper, see: Callable[[Step], Any] | None = None
+    plan: SGD, rows: Rows, noise: Noise, *, stepper: Steps = Stepper, see: Callable[[WatchedStep], Any] | None = None
 ) -> torch.nn.Module:
     """Run all steps of the plan; the model that comes out, ready for use."""
     if not callable(stepper):
         raise checks.refuse("stepper", stepper, "the class of a step, or leave it out")
     course = _Course(plan)
     steps = stepper(plan, rows, noise, course.model)
-    course.model.train(plan.model.given.training)
+    course.model.train(plan.model.original.training)
     try:
         for _ in range(plan.steps):
             norm = steps.norm
             gradients = steps.step()
             if see is not None:
-                see(Step(gradients, norm))
+                see(WatchedStep(gradients, norm))
             course.update(gradients)
     finally:
         steps.close()
@@ -129,20 +129,22 @@ def joined(first: Columns, second: Columns, chosen: NDArray[np.bool_]) -> dict[s
     return out
 
 
-def check_columns(plan: SGD, given: Any, name: str) -> int:
+def check_columns(plan: SGD, table: Any, name: str) -> int:
     """How many records there are; refuses what is not the columns that the plan reads, before anything is trained."""
-    if not isinstance(given, Mapping) and not hasattr(given, "columns"):
-        raise checks.refuse(name, type(given).__name__, "columns by name, such as {'x': ..., 'y': ...}, or a frame")
-    known = list(given) if isinstance(given, Mapping) else list(given.columns)
-    if missing := [each for each in plan.reads if each not in known]:
-        told = ", ".join(map(str, known))
-        raise checks.refuse(name, told, f"the columns that the plan reads, with {missing[0]!r}")
+    if not isinstance(table, Mapping) and not hasattr(table, "columns"):
+        raise checks.refuse(name, type(table).__name__, "columns by name, such as {'x': ..., 'y': ...}, or a frame")
+    names = list(table) if isinstance(table, Mapping) else list(table.columns)
+    if missing := [each for each in plan.reads if each not in names]:
+        listing = ", ".join(map(str, names))
+        raise checks.refuse(name, listing, f"the columns that the plan reads, with {missing[0]!r}")
     lengths = set()
-    for each, column in plan.reads.items():
-        cells = as_array(given[each])
+    for column_name, column in plan.reads.items():
+        cells = as_array(table[column_name])
         inner = tuple(getattr(column, "shape", ()))
         if cells.ndim == 0 or (cells.size and cells.shape[1:] != inner):
-            raise ArgumentError(f"{name} is not allowed: column {each!r} holds records of another shape than {inner}.")
+            raise ArgumentError(
+                f"{name} is not allowed: column {column_name!r} holds records of another shape than {inner}."
+            )
         lengths.add(len(cells))
     if len(lengths) > 1:
         raise ArgumentError(f"{name} is not allowed: its columns are of different lengths. Give one cell per record.")
@@ -155,8 +157,8 @@ def as_array(values: Any) -> NDArray[Any]:
 
 __all__ = [
     "Columns",
-    "Step",
     "Steps",
+    "WatchedStep",
     "check_columns",
     "claimed",
     "curve_of",

@@ -20,8 +20,8 @@ from ...accounting.filters import Budget
 from ...accounting.price import epsilon
 from ...errors import ArgumentError, UnsupportedEventError
 from ...events import Event
+from .pipeline_runs import Ran
 from .recording import OVERSPENT, TWICE, UNUSED, Finding
-from .running import Ran
 
 Claim = float | Fraction | Budget | Event | None
 
@@ -107,9 +107,9 @@ def _dearer(spent: list[Event], charged: list[Event]) -> bool:
     return False
 
 
-def _flat(given: list[Event]) -> Iterator[Event]:
+def _flat(listed: list[Event]) -> Iterator[Event]:
     """Sequences and repetitions as their parts."""
-    for event in given:
+    for event in listed:
         if isinstance(event, events.Sequence):
             yield from _flat(list(event.events))
         elif isinstance(event, events.Repeat) and event.times <= _MANY:

@@ -112,11 +112,11 @@ class TapedCurator(Curator):
         call = self._begin(plan, **public)
 
         def run_taped(rows: Any, run: Run) -> Any:
-            asked = queries(plan) if isinstance(rows, Rows) else []
+            bounded = queries(plan) if isinstance(rows, Rows) else []
             if call.twin is not None and call.twin.drawn:
                 run.draw(call.twin.drawn)  # paid step by step, though nothing runs
             try:
-                return self._tape.give(call, rows, lambda: plan._run(rows, run), _moves_of(asked))
+                return self._tape.give(call, rows, lambda: plan._run(rows, run), _moves_of(bounded))
             finally:
                 call.drawn = run.drawn
 
@@ -150,8 +150,8 @@ class TapedCurator(Curator):
             def taped() -> Any:
                 fresh = released() if self._tape.replays else None  # the same bits are drawn in both runs
                 del fresh
-                given = self._tape.give(step, None, lambda: (released(), *_state(stepper)), _no)
-                gradients, stepper.norm, stepper.unclipped, stepper.signal = given
+                state = self._tape.give(step, None, lambda: (released(), *_state(stepper)), _no)
+                gradients, stepper.norm, stepper.unclipped, stepper.signal = state
                 return gradients
 
             drawn.released = taped
@@ -173,9 +173,9 @@ class _Taped(Conversation):
 
     def answer(self, rows: Rows, question: Any) -> Any:
         query = getattr(question, "query", question)
-        asked = [query] if isinstance(query, Bounded) else []
+        bounded = [query] if isinstance(query, Bounded) else []
         call = self._tape.begin("question", {"question": question})
-        answer, self._over = self._tape.give(call, rows, lambda: self._answered(rows, question), _moves_of(asked))
+        answer, self._over = self._tape.give(call, rows, lambda: self._answered(rows, question), _moves_of(bounded))
         return answer
 
     def _answered(self, rows: Rows, question: Any) -> tuple[Any, bool]:
@@ -220,9 +220,9 @@ def _no(before: Any, after: Any) -> Iterator[Move]:
     return iter(())
 
 
-def _moves_of(asked: list[Bounded]) -> Any:
+def _moves_of(bounded: list[Bounded]) -> Any:
     def measure(before: Any, after: Any) -> Iterator[Move]:
-        for query in asked:
+        for query in bounded:
             yield from query_moves(query, before, after)
 
     return measure

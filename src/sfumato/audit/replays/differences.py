@@ -41,7 +41,7 @@ class Difference:
     here: str
     there: str
 
-    def told(self, shown: bool) -> str:
+    def describe(self, shown: bool) -> str:
         """In words; without values where the rows were somebody's own."""
         if self.kind == "opaque":
             return f"{self.path} cannot be compared ({self.here})"
@@ -50,12 +50,12 @@ class Difference:
 
 def differences(here: Any, there: Any, path: str = "result") -> list[Difference]:
     """Where they differ; none if they are the same."""
-    found: list[Difference] = []
-    for each in _walk(here, there, path, 0, {}):
-        found.append(each)
-        if len(found) == _MOST:
+    unlike: list[Difference] = []
+    for difference in _walk(here, there, path, 0, {}):
+        unlike.append(difference)
+        if len(unlike) == _MOST:
             break
-    return found
+    return unlike
 
 
 def _walk(here: Any, there: Any, path: str, depth: int, seen: Seen) -> Iterator[Difference]:

@@ -91,8 +91,8 @@ class Recorder:
         _enough_noise(tape, call, event, declared, spread)
         before = _numbers(value)
         measure = vector_moves(declared, norm)
-        given: T = tape.give(call, before, lambda: noise(value), measure, again=True)
-        return given
+        released: T = tape.give(call, before, lambda: noise(value), measure, again=True)
+        return released
 
     def wrap(
         self,
@@ -123,9 +123,9 @@ class Recorder:
         hidden_too: Any = private
         if isinstance(hidden_too, str) or not isinstance(hidden_too, Collection):
             raise checks.refuse("private", private, "names of arguments, such as private=('generator',)")
-        held = value if value is not None else next(iter(shape.parameters))
-        asked = [held, scale, *private, sensitivity if isinstance(sensitivity, str) else None]
-        if missing := [each for each in asked if each is not None and each not in shape.parameters]:
+        private_value = value if value is not None else next(iter(shape.parameters))
+        named_arguments = [private_value, scale, *private, sensitivity if isinstance(sensitivity, str) else None]
+        if missing := [each for each in named_arguments if each is not None and each not in shape.parameters]:
             named = getattr(function, "__name__", "the function")
             raise ArgumentError(f"{named} has no argument {missing[0]!r}: name the one that it has.")
 
@@ -135,21 +135,21 @@ class Recorder:
                 return function(*args, **more)
             bound = shape.bind(*args, **more)
             bound.apply_defaults()
-            given = dict(bound.arguments)
-            hidden = {held, *private}
+            arguments = dict(bound.arguments)
+            hidden = {private_value, *private}
 
             def add_noise(_: Any) -> T:
                 return function(*bound.args, **bound.kwargs)
 
             return self.mechanism(
                 name or str(getattr(function, "__name__", type(function).__name__)),
-                given[held],
-                sensitivity=given[sensitivity] if isinstance(sensitivity, str) else sensitivity,
+                arguments[private_value],
+                sensitivity=arguments[sensitivity] if isinstance(sensitivity, str) else sensitivity,
                 norm=norm,
-                event=event(given) if callable(event) else event,
-                scale=None if scale is None else given[scale],
+                event=event(arguments) if callable(event) else event,
+                scale=None if scale is None else arguments[scale],
                 noise=add_noise,
-                arguments={each: what for each, what in given.items() if each not in hidden},
+                arguments={each: what for each, what in arguments.items() if each not in hidden},
             )
 
         return taped
@@ -165,13 +165,13 @@ class Recorder:
 
 def _amount(value: Any, name: str) -> float:
     """A size that is one: whatever moves is below infinity, so an infinite sensitivity would hide every leak."""
-    found = math.nan
+    amount = math.nan
     if not isinstance(value, str | bytes | bool):
         with suppress(TypeError, ValueError):
-            found = float(value)
-    if not 0 <= found < math.inf:
+            amount = float(value)
+    if not 0 <= amount < math.inf:
         raise checks.refuse(name, type(value).__name__, "a finite number from 0 on")
-    return found
+    return amount
 
 
 def _signature(function: Any) -> inspect.Signature:
@@ -179,9 +179,9 @@ def _signature(function: Any) -> inspect.Signature:
     if not callable(function):
         raise checks.refuse("function", type(function).__name__, "a function that adds noise to its first argument")
     with suppress(TypeError, ValueError):
-        found = inspect.signature(function)
-        if found.parameters:
-            return found
+        signature = inspect.signature(function)
+        if signature.parameters:
+            return signature
     name = str(getattr(function, "__name__", type(function).__name__))
     raise checks.refuse("function", name, "one that takes the value before noise; or wrap it in one of your own")
 
@@ -194,12 +194,12 @@ def _numbers(value: Any) -> Any:
 
 
 def _copied(public: Mapping[str, Any]) -> Mapping[str, Any]:
-    kept = {}
+    copied = {}
     for name, value in public.items():
-        kept[name] = value
+        copied[name] = value
         with suppress(Exception):  # what cannot be copied is compared as it is then
-            kept[name] = copy.deepcopy(value)
-    return kept
+            copied[name] = copy.deepcopy(value)
+    return copied
 
 
 def _enough_noise(tape: Tape, call: Call, event: Event | None, sensitivity: float, scale: float | None) -> None:

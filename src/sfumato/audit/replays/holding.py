@@ -31,7 +31,7 @@ NO_TEXT, NO_MOMENT = b"\xff\xfe", 2**62
 
 
 @dataclass(frozen=True)
-class Held:
+class Storage:
     """How a table lies there: its form, one of HELD, and what makes a column of cells, by name."""
 
     form: str
@@ -64,12 +64,12 @@ def _in_pandas(cells: list[Any], dtype: Any) -> Any:
         return pandas.Series(cells, dtype=object)
 
 
-def by_schema(form: str, table: Table) -> Held:
+def by_schema(form: str, table: Table) -> Storage:
     """Made-up rows, in the types that a program would hold them in."""
-    return Held(form, table.columns)
+    return Storage(form, table.columns)
 
 
-def held_data(data: Any) -> tuple[Held, Columns] | None:
+def held_data(data: Any) -> tuple[Storage, Columns] | None:
     """The form of rows that somebody gives, and their cells by column; None for columns by name."""
     if isinstance(data, Mapping) or not (is_frame(data) or isinstance(data, str | Path | Source)):
         return None
@@ -86,17 +86,17 @@ def held_data(data: Any) -> tuple[Held, Columns] | None:
     if maker == "polars":  # whose own lists panic on moments that no calendar holds
         return _of_arrow("polars", data.to_arrow())
     names = [str(name) for name in data.columns]
-    return Held("pandas", {name: data[name].dtype for name in names}), {name: list(data[name]) for name in names}
+    return Storage("pandas", {name: data[name].dtype for name in names}), {name: list(data[name]) for name in names}
 
 
-def _of_csv(place: Csv) -> tuple[Held, Columns]:
+def _of_csv(place: Csv) -> tuple[Storage, Columns]:
     with Path(place.file()).open(encoding=place.codec(), errors="surrogateescape", newline="") as lines:
         rows = list(csv.reader(lines, delimiter=place.delimiter))
     names, rows = (rows[0], rows[1:]) if place.header and rows else ([], rows)
     if not names:
         raise ArgumentError("data is not allowed: a CSV file needs a header here, which names its columns.")
     cells = {name: [row[at] if at < len(row) else None for row in rows] for at, name in enumerate(names)}
-    return Held("csv", dict.fromkeys(names)), cells
+    return Storage("csv", dict.fromkeys(names)), cells
 
 
 def _database(place: DuckDBTable) -> Any:
@@ -109,12 +109,12 @@ def _database(place: DuckDBTable) -> Any:
         opened.close()
 
 
-def _of_arrow(form: str, table: Any) -> tuple[Held, Columns]:
+def _of_arrow(form: str, table: Any) -> tuple[Storage, Columns]:
     names = list(table.schema.names)
     cells = {}
     for name in names:
         cells[name] = [cell for chunk in table[name].chunks for cell in _as_raw(chunk).to_pylist()]
-    return Held(form, {name: table.schema.field(name).type for name in names}), cells
+    return Storage(form, {name: table.schema.field(name).type for name in names}), cells
 
 
 def _as_raw(chunk: Any) -> Any:

@@ -26,7 +26,7 @@ class Outside:
 
     def __init__(self) -> None:
         self.words = 0
-        self.made: list[Any] = []
+        self.generators: list[Any] = []
         self.stand: tuple[str, ...] = ()
 
 
@@ -50,7 +50,7 @@ def together(seed: int, inside: Callable[[], int]) -> Iterator[Outside]:
         stack.enter_context(_counting(seen, inside))
         yield seen
         seen.stand = tuple(_hash(read()) for read in stands)
-        seen.stand += tuple(_hash(each.bit_generator.state) for each in seen.made)
+        seen.stand += tuple(_hash(each.bit_generator.state) for each in seen.generators)
 
 
 def _hash(state: Any) -> str:
@@ -83,21 +83,21 @@ def _global(module: ModuleType, seed: int) -> Iterator[None]:
 
 
 @contextmanager
-def _fresh(module: ModuleType, seed: int, seen: Outside) -> Iterator[None]:
+def _fresh(module: ModuleType, first: int, seen: Outside) -> Iterator[None]:
     """numpy's generators that are made without a seed: the k-th of this thread is the k-th of every run."""
-    made, thread = getattr(module, _DEFAULT), threading.get_ident()
+    original, thread = getattr(module, _DEFAULT), threading.get_ident()
 
-    def same(given: Any = None) -> Any:
-        if given is not None or threading.get_ident() != thread:
-            return made(given)
-        seen.made.append(made([seed % 2**64, len(seen.made)]))
-        return seen.made[-1]
+    def same(seed: Any = None) -> Any:  # called as numpy's own is, by keyword too
+        if seed is not None or threading.get_ident() != thread:
+            return original(seed)
+        seen.generators.append(original([first % 2**64, len(seen.generators)]))
+        return seen.generators[-1]
 
     setattr(module, _DEFAULT, same)
     try:
         yield
     finally:
-        setattr(module, _DEFAULT, made)
+        setattr(module, _DEFAULT, original)
 
 
 @contextmanager

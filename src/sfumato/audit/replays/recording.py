@@ -110,7 +110,7 @@ class Tape:
     def __init__(self, recorded: Tape | None = None, *, shown: bool = True) -> None:
         self.calls: list[Call] = []
         self.charges: list[Event] = []
-        self.found: list[Finding] = []
+        self.findings: list[Finding] = []
         self.stopped = False
         self.inside = 0  # mechanisms that run now: noise drawn meanwhile is theirs
         self._recorded = recorded
@@ -190,10 +190,10 @@ class Tape:
 
     def _compare(self, call: Call, twin: Call) -> None:
         where = self.where(call)
-        for each in differences(twin.public, call.public, ""):
-            if each.kind != "opaque":
+        for difference in differences(twin.public, call.public, ""):
+            if difference.kind != "opaque":
                 # What a parameter is made of is the parameter's business: its shape is public, like its value.
-                self.add(PUBLIC, f"{where}: {each.path.lstrip('.')}", _told(each, self._shown))
+                self.add(PUBLIC, f"{where}: {difference.path.lstrip('.')}", _told(difference, self._shown))
         if twin.event != call.event:
             words = f"{twin.event} on one and {call.event} on the other" if self._shown else "it differs"
             self.add(PUBLIC, f"{where}: the event", words)
@@ -212,7 +212,7 @@ class Tape:
         call.moved = max((math.inf if math.isnan(each.ratio) else each.ratio for each in moves), default=0.0)
         broken = [each for each in moves if each.broken]
         if broken:
-            worst = max(broken, key=lambda each: math.inf if math.isnan(each.ratio) else each.ratio)
+            worst = max(broken, key=lambda move: math.inf if math.isnan(move.ratio) else move.ratio)
             words = f"the value before noise moves by {worst.ratio:.4g} times the declared {worst.norm} sensitivity"
             self.add(MOVES, where, words, worst.ratio)
 
@@ -229,11 +229,11 @@ class Tape:
         return f"call {self.calls.index(call) + 1}, {call.name}"
 
     def add(self, kind: str, where: str, words: str, ratio: float | None = None) -> None:
-        self.found.append(Finding(kind, where, words, ratio=ratio))
+        self.findings.append(Finding(kind, where, words, ratio=ratio))
 
 
-def _told(each: Any, shown: bool) -> str:
-    return f"{each.here} on one and {each.there} on the other" if shown else "it differs"
+def _told(difference: Any, shown: bool) -> str:
+    return f"{difference.here} on one and {difference.there} on the other" if shown else "it differs"
 
 
 def vector_moves(sensitivity: float, norm: str) -> Measure:

@@ -36,7 +36,8 @@ class Replayed:
     @classmethod
     def of(cls, findings: Iterable[Finding], notes: tuple[str, ...], **more: Any) -> Replayed:
         """With the findings in order."""
-        return cls(tuple(sorted(findings, key=lambda each: (KINDS.index(each.kind), each.where))), notes, **more)
+        ordered = sorted(findings, key=lambda finding: (KINDS.index(finding.kind), finding.where))
+        return cls(tuple(ordered), notes, **more)
 
     @property
     def broken(self) -> bool:
@@ -57,11 +58,11 @@ class Replayed:
 
     def __str__(self) -> str:
         lines = [f"replay: {self.verdict}. {self._tried}"]
-        for each in self.findings:
-            lines.append(f"  {each.kind}")
-            lines.append(f"    at     {each.where}")
-            lines.append(f"    what   {each.words}")
-            lines += [f"    shown  {each.pair}"] if each.pair else []
+        for finding in self.findings:
+            lines.append(f"  {finding.kind}")
+            lines.append(f"    at     {finding.where}")
+            lines.append(f"    what   {finding.words}")
+            lines += [f"    shown  {finding.pair}"] if finding.pair else []
         lines += [f"  note: {note}" for note in self.notes]
         return "\n".join(lines)
 

@@ -32,15 +32,15 @@ from ...owners import owners
 from ...private import Private
 from ...schema import Schema, Table
 from ...units import Unit
-from ..given import bits_of
+from ..arguments import bits_of
 from ..neighbours import ordinary
 from .booking import Claim, accounting, check_claim
 from .differences import Difference, differences
 from .foreign import Recorder
-from .holding import HELD, Held, by_schema, held_data
+from .holding import HELD, Storage, by_schema, held_data
+from .pipeline_runs import PipelineStage, Ran
 from .recording import EXCEPTION, MOVES, NUMBER, ORDER, OUTSIDE, RESULT, SHAPE, Finding, Tape
 from .replayed import Replayed
-from .running import Ran, Stage
 from .tables import Case, cases_from, cases_of, columns_given, like, odd_cases, typed
 
 _OTHER = 2**40 + 1  # another seed for what is drawn outside
@@ -92,7 +92,7 @@ def replay(
     most      pairs to try at most; all of them unless given
     """
     started = time.perf_counter()
-    asked = _asked(pipeline, schema, recorder)
+    arguments = _asked(pipeline, schema, recorder)
     checks.flag(awkward, "awkward")
     protects = unit if unit is not None else Unit()
     checks.instance(protects, Unit, "unit", "a Unit, such as Unit() or Unit('user:patient')")
@@ -121,13 +121,15 @@ def replay(
         columns = columns if storage is None else shaped(columns)
         if table is None or len(schema.tables) == 1:
             return Private(name, columns, unit=protects, schema=schema)
-        known = {each.name: ordinary(each) for each in schema.tables.values()} | dict(public or {})
-        return Private(name, {**known, table.name: columns}, unit=protects, schema=schema)
+        tables = {each.name: ordinary(each) for each in schema.tables.values()} | dict(public or {})
+        return Private(name, {**tables, table.name: columns}, unit=protects, schema=schema)
 
     with warnings.catch_warnings():
         warnings.simplefilter("ignore", PrivacyWarning)
         wide = budget if budget is not None else Budget(epsilon=1000, delta=0.01)
-    stage = Stage(pipeline, asked, recorder, shaped, private, {name: wide}, shown=data is None and pairs is None)
+    stage = PipelineStage(
+        pipeline, arguments, recorder, shaped, private, {name: wide}, shown=data is None and pairs is None
+    )
     look = _Look(stage, claim, source)
     cases = list(_cases(schema, data, pairs, protects, awkward))
     if storage is not None and table is not None and data is None and awkward:
@@ -140,7 +142,7 @@ def replay(
         _check_form(shaped, form, cases[0].before)
         for _, same in groupby(cases, key=lambda case: case.base):
             look.at(list(same))
-    return look.told(len(cases), time.perf_counter() - started)
+    return look.conclude(len(cases), time.perf_counter() - started)
 
 
 def _check_form_given(form: Any, pairs: Any) -> None:
@@ -155,7 +157,7 @@ def _check_form_given(form: Any, pairs: Any) -> None:
         raise checks.refuse("form", form, allowed)
 
 
-def _held(form: Any, table: Table | None, data: Any) -> tuple[Held | None, Any]:
+def _held(form: Any, table: Table | None, data: Any) -> tuple[Storage | None, Any]:
     """In which form tables lie, where it is one that the curator reads too; and the rows that were given, by column."""
     try:
         lying = None if data is None or (form is not None and not isinstance(form, str)) else held_data(data)
@@ -188,12 +190,12 @@ def _asked(pipeline: Any, schema: Schema | None, recorder: Recorder | None) -> t
     if not callable(pipeline):
         raise checks.refuse("pipeline", type(pipeline).__name__, "a function")
     try:
-        known = inspect.signature(pipeline).parameters.values()
+        parameters = inspect.signature(pipeline).parameters.values()
     except (TypeError, ValueError):  # Python does not know what it takes
         raise checks.refuse("pipeline", type(pipeline).__name__, "a function of curator, data or recorder") from None
     names = [
         each.name
-        for each in known
+        for each in parameters
         if each.default is each.empty and each.kind not in (each.VAR_POSITIONAL, each.VAR_KEYWORD)
     ]
     if strange := [name for name in names if name not in _GIVEN]:
@@ -261,7 +263,7 @@ def _check_form(shaped: Callable[[Any], Any], form: Any, columns: Any) -> None:
 class _Look:
     """What was found so far."""
 
-    def __init__(self, stage: Stage, claim: Claim, bits: Bits) -> None:
+    def __init__(self, stage: PipelineStage, claim: Claim, bits: Bits) -> None:
         self._stage, self._claim, self._bits = stage, claim, bits
         self._found: dict[tuple[str, str], Finding] = {}
         self._unstable: set[tuple[str, str]] = set()
@@ -277,13 +279,13 @@ class _Look:
         recorded = self._run(first.before, None, seed, seed)
         if len(recorded.tape.calls) >= len(self._calls):
             self._calls = [(call.name, call.event) for call in recorded.tape.calls]
-        for each in (*recorded.tape.found, *accounting(recorded, self._claim)):
-            self._add(each, "")
+        for finding in (*recorded.tape.findings, *accounting(recorded, self._claim)):
+            self._add(finding, "")
         self._ended |= recorded.problem is None
         if recorded.problem is not None:
             kind, words = recorded.problem
-            told = f"{kind} ({words[:_MOST_WORDS]})" if words and self._stage.shown else kind
-            self._notes[f"it ended in {told}: what would come after was not looked at"] = None
+            ending = f"{kind} ({words[:_MOST_WORDS]})" if words and self._stage.shown else kind
+            self._notes[f"it ended in {ending}: what would come after was not looked at"] = None
         for case in cases:
             again = self._run(case.after, recorded.tape, seed, seed)
             fresh = [each for each in self._compared(recorded, again) if self._is_new(each)]
@@ -309,22 +311,25 @@ class _Look:
             if there <= alone:
                 break
         noisy = self._noisy(recorded, case, seed) if any(each.kind == RESULT for each in fresh) else set()
-        for each in fresh:
-            key = each.key
+        for finding in fresh:
+            key = finding.key
             if key in alone or key not in there:
                 self._unstable.add(key)
-                if each.kind == RESULT and secure:
+                if finding.kind == RESULT and secure:
                     words = "it differs from run to run, and secure noise was drawn that no mechanism asked for"
-                    self._add(Finding(OUTSIDE, each.where, words), case.words)
+                    self._add(Finding(OUTSIDE, finding.where, words), case.words)
                 else:
-                    self._notes[f"{each.where}: differs from run to run by itself, so nothing can be said of it"] = None
-            elif not in_step and self._by_chance(each, recorded, case, seed):
+                    note = f"{finding.where}: differs from run to run by itself, so nothing can be said of it"
+                    self._notes[note] = None
+            elif not in_step and self._by_chance(finding, recorded, case, seed):
                 self._unstable.add(key)
-                self._notes[f"{each.where}: {_CHANCE}"] = None
+                self._notes[f"{finding.where}: {_CHANCE}"] = None
             else:
-                if each.kind == RESULT and key in noisy:
-                    each = changed(each, kind=OUTSIDE, words=f"{each.words}, under noise that no mechanism drew")
-                self._add(each, case.words)
+                if finding.kind == RESULT and key in noisy:
+                    finding = changed(
+                        finding, kind=OUTSIDE, words=f"{finding.words}, under noise that no mechanism drew"
+                    )
+                self._add(finding, case.words)
 
     def _noisy(self, recorded: Ran, case: Case, seed: int) -> set[tuple[str, str]]:
         """What has noise in it that no mechanism drew: another seed moves it, on either of the tables."""
@@ -333,71 +338,71 @@ class _Look:
         results = ((recorded.result, other.result), (one.result, two.result))
         return {each.key for pair in results for each in self._seen(differences(*pair))}
 
-    def _by_chance(self, each: Finding, recorded: Ran, case: Case, seed: int) -> bool:
+    def _by_chance(self, finding: Finding, recorded: Ran, case: Case, seed: int) -> bool:
         """May it be chance? Not if, whatever the seed, the table itself never shows it and the neighbour always does,
         and alike. (A thing that chance alone shows with probability p passes for the data's doing with at most
         p^_SEEDS, and only if it did not happen to the table: with q = 1/2, less than 1e-9.)"""
         for number in range(1, _SEEDS + 1):
             outside = seed + number * _OTHER
             here = self._run(case.before, recorded.tape, seed, outside)
-            if self._moved(each, recorded, here):
+            if self._moved(finding, recorded, here):
                 return True
             there = self._compared(recorded, self._run(case.after, recorded.tape, seed, outside))
-            if (each.kind, each.where, each.words) not in {(one.kind, one.where, one.words) for one in there}:
+            if (finding.kind, finding.where, finding.words) not in {(one.kind, one.where, one.words) for one in there}:
                 return True
         return False
 
-    def _moved(self, each: Finding, recorded: Ran, here: Ran) -> bool:
+    def _moved(self, finding: Finding, recorded: Ran, here: Ran) -> bool:
         """Does the place of a finding show anything at all in a run on the same table?"""
-        if each.kind == MOVES:
-            number = int(each.where.removeprefix("call ").partition(",")[0])
+        if finding.kind == MOVES:
+            number = int(finding.where.removeprefix("call ").partition(",")[0])
             return len(here.tape.calls) < number or here.tape.calls[number - 1].moved > 0
-        return each.key in {one.key for one in self._compared(recorded, here)}
+        return finding.key in {one.key for one in self._compared(recorded, here)}
 
     def _compared(self, here: Ran, there: Ran) -> list[Finding]:
         """Everything that tells a replay from its recording."""
-        found = list(there.tape.found)
+        findings = list(there.tape.findings)
         if there.tape.stopped:  # where the recording ended, perhaps with an error, this one went on
             if here.problem is not None:
-                found.append(Finding(EXCEPTION, "the pipeline", f"{here.problem[0]} on one, and none on the other"))
-            return found
+                findings.append(Finding(EXCEPTION, "the pipeline", f"{here.problem[0]} on one, and none on the other"))
+            return findings
         if here.problem != there.problem:
             one, other = (each.problem or ("no exception", "") for each in (here, there))
             words = f"{one[0]} on one and {other[0]} on the other"
             if one[0] == other[0]:
                 words = f"the words of {one[0]} differ"
-            found.append(Finding(EXCEPTION, "the pipeline", words))
+            findings.append(Finding(EXCEPTION, "the pipeline", words))
         elif here.problem is None:
-            found += self._seen(differences(here.result, there.result))
+            findings += self._seen(differences(here.result, there.result))
         if here.problem == there.problem:
-            found += self._seen(differences(here.printed, there.printed, "what is printed"))
+            findings += self._seen(differences(here.printed, there.printed, "what is printed"))
             if here.warned != there.warned:
                 self._notes["warnings differ between neighbours: keep the log as private as the data"] = None
-        return found
+        return findings
 
     def _seen(self, unlike: list[Difference]) -> Iterator[Finding]:
-        for each in unlike:
-            if each.kind == "opaque":
-                self._notes[each.told(self._stage.shown)] = None
+        for difference in unlike:
+            if difference.kind == "opaque":
+                self._notes[difference.describe(self._stage.shown)] = None
             else:
-                kind = RESULT if each.kind == "value" else SHAPE
-                yield Finding(kind, each.path, each.told(self._stage.shown))
+                kind = RESULT if difference.kind == "value" else SHAPE
+                yield Finding(kind, difference.path, difference.describe(self._stage.shown))
 
     def _run(self, table: Any, recorded: Tape | None, seed: int, outside: int) -> Ran:
         self._runs += 1
         return self._stage.run(table, recorded, seed, outside)
 
-    def _is_new(self, each: Finding) -> bool:
-        key = each.key
-        known = self._found.get(key) or self._found.get((OUTSIDE, key[1]))
-        worse = known is not None and each.ratio is not None and each.ratio > (known.ratio or 0)
-        return key not in self._unstable and (known is None or worse)
+    def _is_new(self, finding: Finding) -> bool:
+        key = finding.key
+        earlier = self._found.get(key) or self._found.get((OUTSIDE, key[1]))
+        worse = earlier is not None and finding.ratio is not None and finding.ratio > (earlier.ratio or 0)
+        return key not in self._unstable and (earlier is None or worse)
 
-    def _add(self, each: Finding, pair: str) -> None:
-        if self._is_new(each):
-            self._found[each.key] = changed(each, pair=pair)
+    def _add(self, finding: Finding, pair: str) -> None:
+        if self._is_new(finding):
+            self._found[finding.key] = changed(finding, pair=pair)
 
-    def told(self, pairs: int, seconds: float) -> Replayed:
+    def conclude(self, pairs: int, seconds: float) -> Replayed:
         blind = not self._ended or any(kind in _COURSE for kind, _ in self._unstable)
         more: dict[str, Any] = {"pairs": pairs, "runs": self._runs, "seconds": seconds, "blind": blind}
         return Replayed.of(self._found.values(), tuple(self._notes), calls=tuple(self._calls), **more)

@@ -130,9 +130,9 @@ def columns_given(data: Any) -> Columns:
 
 def _ordinary_people(table: Table, unit: Unit, count: int) -> list[Person]:
     """Units of one clean row each."""
-    made = ordinary(table, count)
+    columns = ordinary(table, count)
     names = [name for name in table.columns if name not in unit.naming]
-    return [({name: _cell(made[name], place) for name in names},) for place in range(count)]
+    return [({name: _cell(columns[name], place) for name in names},) for place in range(count)]
 
 
 def _cell(cells: Any, place: int) -> Any:
@@ -183,17 +183,17 @@ def _typed(table: Table, name: str, cells: list[Any], awkward: bool) -> Any:
 
 def like(data: Any, columns: Columns) -> dict[str, Any]:
     """Columns of the kinds that the given rows have. A fresh copy each time."""
-    made = {}
+    copied = {}
     for name, cells in columns.items():
         kind = np.asarray(data[name]).dtype
         try:
-            made[name] = np.array(cells, dtype=kind)
+            copied[name] = np.array(cells, dtype=kind)
         except (TypeError, ValueError):  # a cell that is blank now
-            made[name] = _objects(copy.deepcopy(cells))
-    return made
+            copied[name] = _objects(copy.deepcopy(cells))
+    return copied
 
 
 def _objects(cells: list[Any]) -> Any:
-    made = np.empty(len(cells), dtype=object)
-    made[:] = cells
-    return made
+    objects = np.empty(len(cells), dtype=object)
+    objects[:] = cells
+    return objects

@@ -67,10 +67,10 @@ def epsilon(
 
     def work() -> Outcome:
         from ..work.accountant import priced
-        from ..work.events_from import Asked
+        from ..work.events_from import TypedEvent
 
-        asked = Asked(gaussian, laplace, rho, event, rate, steps, relation)
-        return priced(asked, delta, compare, project)
+        typed = TypedEvent(gaussian, laplace, rho, event, rate, steps, relation)
+        return priced(typed, delta, compare, project)
 
     tell(work, json=json, debug=debug)
 
@@ -112,10 +112,10 @@ def calibrate(
 
     def work() -> Outcome:
         from ..work.calibrating import Aim, calibrated
-        from ..work.events_from import Asked
+        from ..work.events_from import TypedEvent
 
-        asked = Asked(gaussian, laplace, None, None, rate, steps, relation)
-        return calibrated(what, asked, Aim(epsilon, delta, rho, account), sensitivity, project)
+        typed = TypedEvent(gaussian, laplace, None, None, rate, steps, relation)
+        return calibrated(what, typed, Aim(epsilon, delta, rho, account), sensitivity, project)
 
     tell(work, json=json, debug=debug)
 

@@ -114,9 +114,9 @@ def audit(
     """
 
     def work() -> Outcome:
-        from ..work.auditing import Asked, audited, reproduced
+        from ..work.auditing import AuditOptions, audited, reproduced
 
-        asked = Asked(
+        options = AuditOptions(
             what=tuple(what or ()),
             shipped=shipped,
             project=project,
@@ -130,6 +130,6 @@ def audit(
             evidence=evidence,
             overwrite=overwrite,
         )
-        return audited(asked) if reproduce is None else reproduced(reproduce, asked)
+        return audited(options) if reproduce is None else reproduced(reproduce, options)
 
     tell(work, json=json, debug=debug)

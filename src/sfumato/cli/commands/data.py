@@ -71,8 +71,10 @@ def describe(
         from ..work.describing import described
 
         if dry_run or table is not None or epsilon is not None or account is not None:
-            given = "--dry-run" if dry_run else "--table" if table else "--epsilon" if epsilon else "--account"
-            raise CommandError(f"{given} goes with --check", "a description alone costs nothing", f"leave {given} out")
+            option = "--dry-run" if dry_run else "--table" if table else "--epsilon" if epsilon else "--account"
+            raise CommandError(
+                f"{option} goes with --check", "a description alone costs nothing", f"leave {option} out"
+            )
         return described(project)
 
     tell(work, json=json, debug=debug)
@@ -106,17 +108,17 @@ def quote(
     """What a query or a list would cost, and how exact it would be. Free; ends with 5 where the budget is short."""
 
     def work() -> Outcome:
-        from ..work.asked import Asked
         from ..work.list_looks import list_of, quoted_list
         from ..work.quoting import quoted
+        from ..work.typed_query import TypedQuery
 
-        asked = Asked(
+        question = TypedQuery(
             sql, file, epsilon, delta, rho, accuracy, group_rows, share, advice, limit, bounds, keys, floor, unclip,
             alpha,
         )  # fmt: skip
-        if (listed := list_of(asked)) is not None:
+        if (listed := list_of(question)) is not None:
             return quoted_list(project, listed, account=account, more=explain or gauges)
-        return quoted(project, asked, account=account, explain=explain, gauges=gauges)
+        return quoted(project, question, account=account, explain=explain, gauges=gauges)
 
     tell(work, json=json, debug=debug)
 
@@ -155,17 +157,17 @@ def query(
     """Pay for a query, run it, and show the answer with its error bars. The same query asked again is free."""
 
     def work() -> Outcome:
-        from ..work.asked import Asked
         from ..work.asking import answered
         from ..work.quoting import quoted
+        from ..work.typed_query import TypedQuery
 
-        asked = Asked(
+        question = TypedQuery(
             sql, file, epsilon, delta, rho, accuracy, group_rows, share, advice, limit, bounds, keys, floor, unclip,
             alpha,
         )  # fmt: skip
         if dry_run:
-            return quoted(project, asked, account=account, explain=False)
-        return answered(project, asked, account=account, note=note, key=key, out=out, format=format, json=json)
+            return quoted(project, question, account=account, explain=False)
+        return answered(project, question, account=account, note=note, key=key, out=out, format=format, json=json)
 
     tell(work, json=json, debug=debug)
 
@@ -201,17 +203,17 @@ def rehearse(
     """Run a query or a list on made-up rows, with full errors. Free, and says nothing about the data."""
 
     def work() -> Outcome:
-        from ..work.asked import Asked
         from ..work.list_looks import list_of, rehearsed_list
         from ..work.rehearsing import rehearsed
+        from ..work.typed_query import TypedQuery
 
-        asked = Asked(
+        question = TypedQuery(
             sql, file, epsilon, delta, rho, accuracy, group_rows, share, advice, limit, bounds, keys, floor, unclip,
             alpha,
         )  # fmt: skip
-        if (listed := list_of(asked)) is not None:
+        if (listed := list_of(question)) is not None:
             return rehearsed_list(project, listed, rows=rows)
-        return rehearsed(project, asked, rows=rows)
+        return rehearsed(project, question, rows=rows)
 
     tell(work, json=json, debug=debug)
 

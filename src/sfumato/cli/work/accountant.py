@@ -21,9 +21,9 @@ from ..problems import REFUSED, CommandError
 from ..screen import columns, facts
 from ..telling import Outcome
 from .event_words import words
-from .events_from import Asked
+from .events_from import TypedEvent
 from .numbers import Number, exact_or_none
-from .training import training
+from .planned_training import training
 
 _ENDS = checks.EPSILON_RANGE
 
@@ -59,26 +59,30 @@ class EpsilonDocument(Document):
     accountants: list[Method] | None = None
 
 
-def priced(asked: Asked, delta: str | None, side_by_side: bool, project: Path | None) -> Outcome:
+def priced(typed: TypedEvent, delta: str | None, side_by_side: bool, project: Path | None) -> Outcome:
     """The price of the event that the options describe."""
     at = exact_or_none(delta, "--delta")
-    known = None if project is None else training(project)
-    at = known.delta if at is None and known is not None else at
-    event = asked.built() if known is None or asked.noises not in ([], ["--gaussian"]) else known.event(asked)
-    found = _price(event, at or 0)
+    planned = None if project is None else training(project)
+    at = planned.delta if at is None and planned is not None else at
+    event = typed.built() if planned is None or typed.noises not in ([], ["--gaussian"]) else planned.event(typed)
+    price = _price(event, at or 0)
     beside = _compared(event, at) if side_by_side else None
     body = EpsilonDocument(
-        epsilon=Between(lower=found.lower, upper=found.upper),
+        epsilon=Between(lower=price.lower, upper=price.upper),
         delta=float(at or 0),
         relation=event.relation,
         event=record.encode(event),
         words=words(event),
-        sentences=sentences_of(found.upper, at, event.relation),
+        sentences=sentences_of(price.upper, at, event.relation),
         accountants=None if beside is None else _methods(beside),
     )
 
     def show(console: Console) -> None:
-        lines = [("event", body.words), ("neighbours", body.relation), ("epsilon", told(body.epsilon, body.delta))]
+        lines = [
+            ("event", body.words),
+            ("neighbours", body.relation),
+            ("epsilon", price_in_words(body.epsilon, body.delta)),
+        ]
         facts(console, [*lines, *(("means", sentence) for sentence in body.sentences)])
         if body.accountants is not None:
             console.print()
@@ -94,7 +98,7 @@ def sentences_of(epsilon: float, delta: Number | None, relation: str) -> list[st
     return list(explain(epsilon, delta=delta or None, relation=relation).sentences())[:2]
 
 
-def told(epsilon: Between, delta: float) -> Text:
+def price_in_words(epsilon: Between, delta: float) -> Text:
     """A price for the screen: the end to report first."""
     shown = Text(f"{epsilon.upper:.6g}", style="bold")
     shown.append(f" at delta = {delta:g}" if delta else "", style="not bold")
@@ -120,7 +124,7 @@ def _compared(event: Event, delta: Number | None) -> Comparison:
     return compare(event, delta=delta)
 
 
-def _methods(found: Comparison) -> list[Method]:
+def _methods(comparison: Comparison) -> list[Method]:
     return [
         Method(
             method=row.method,
@@ -130,7 +134,7 @@ def _methods(found: Comparison) -> list[Method]:
             milliseconds=1e3 * row.seconds,
             note=row.note,
         )
-        for row in found
+        for row in comparison
     ]
 
 

@@ -65,8 +65,8 @@ def _show_answer(console: Console, answer: Answer, alpha: float) -> None:
         say(console, f"... and {len(answer) - _SHOWN} more rows: --out FILE writes all", style="dim")
     if not len(answer):
         say(console, "no rows: no group came out", style="dim")
-    if said := legend(shown, _confidence(alpha)):
-        say(console, said, style="dim")
+    if explanation := legend(shown, _confidence(alpha)):
+        say(console, explanation, style="dim")
     for note in answer.notes:
         say(console, in_shell(note), first="- ", style="dim")
 
@@ -95,14 +95,14 @@ def format_of(out: Path | None, format: str | None, *, json: bool) -> str:
         if json and format is not None:
             raise CommandError("--json and --format do not go together", "both say what is printed", "give one of them")
         return format or "table"
-    found = format or _ENDINGS.get(out.suffix.lower())
-    if found is None or found == "table":
+    chosen = format or _ENDINGS.get(out.suffix.lower())
+    if chosen is None or chosen == "table":
         raise CommandError(
             "the answer cannot be written like that",
             f"{out.name} does not end in .csv, .parquet or .json",
             "give another ending, or --format csv, parquet or json",
         )
-    return found
+    return chosen
 
 
 def _confidence(alpha: float) -> str:

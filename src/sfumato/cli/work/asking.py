@@ -23,13 +23,13 @@ from ..shell_words import in_shell
 from ..telling import Outcome
 from ..watching import Terminal
 from .answers import format_of, show_release
-from .asked import Asked
 from .budgets import show_accounts
+from .typed_query import TypedQuery
 
 
 def answered(
     folder: Path,
-    asked: Asked,
+    question: TypedQuery,
     *,
     account: str | None,
     note: str,
@@ -39,25 +39,25 @@ def answered(
     json: bool,
 ) -> Outcome:
     """Release a query of a project. All that can be refused is refused before it is paid."""
-    text, options = asked.text(), asked.options()
+    text, options = question.text(), question.options()
     how = format_of(out, format, json=json)
     if how == "parquet" and out is None and sys.stdout.isatty():
         raise CommandError("Parquet is nothing to look at", "this is a terminal", "give --out FILE, or pipe it on")
     project = open_project(folder)
     plan = project.plan(text, **options)
-    order = Order(plan, account, note, key, asked.alpha, out, how)
+    order = Order(plan, account, note, key, question.alpha, out, how)
     document, paid = answer(project, order, Agreement.to(plan), watch=Terminal())
     body = replace(document, notes=[in_shell(line) for line in document.notes])
 
     def show(console: Console) -> None:
         if out is None and how != "table":
             sys.stdout.flush()
-            content = encoded(paid.release, how, asked.alpha)
+            content = encoded(paid.release, how, question.alpha)
             if sys.stdout.isatty():  # a file or a pipe gets the keys as they are; a terminal would obey them
                 content = printable(content.decode("utf-8"), lines=True).encode("utf-8")
             sys.stdout.buffer.write(content)
             return
-        _show(console, body, paid, asked.alpha)
+        _show(console, body, paid, question.alpha)
 
     return Outcome(body, show)
 

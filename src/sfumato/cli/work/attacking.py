@@ -79,9 +79,9 @@ def attacked(ids: list[str], *, every: bool, quick: bool, controls: bool) -> Out
             f"{also}`sfumato attack --list` has them",
         )
     done = []
-    for place, each in enumerate(chosen, 1):
-        with working(f"attack {place} of {len(chosen)}: {each}, {titles[each]}"):
-            done.append(_one(each, titles[each], quick, controls))
+    for place, name in enumerate(chosen, 1):
+        with working(f"attack {place} of {len(chosen)}: {name}, {titles[name]}"):
+            done.append(_one(name, titles[name], quick, controls))
     holds = all(each.verdict == "withstood" and each.control in ("found", "not tried") for each in done)
     body = AttackDocument(holds=holds, quick=quick, attacks=done)
     return Outcome(body, lambda console: _show(console, body), 0 if holds else CHECK)
@@ -89,14 +89,14 @@ def attacked(ids: list[str], *, every: bool, quick: bool, controls: bool) -> Out
 
 def _one(id: str, title: str, quick: bool, controls: bool) -> AttackPart:
     began = time.perf_counter()
-    found = _tried(id, quick=quick)
+    verdict = _tried(id, quick=quick)
     planted = _tried(id, quick=quick, control=True) if controls else None
     return AttackPart(
         id=id,
         what=title,
-        verdict="could not run" if isinstance(found, str) else "came through" if found.broken else "withstood",
-        text=found if isinstance(found, str) else found.text,
-        figures={} if isinstance(found, str) else dict(found.figures),
+        verdict="could not run" if isinstance(verdict, str) else "came through" if verdict.broken else "withstood",
+        text=verdict if isinstance(verdict, str) else verdict.text,
+        figures={} if isinstance(verdict, str) else dict(verdict.figures),
         control=_control(planted),
         control_text="" if planted is None else planted if isinstance(planted, str) else planted.text,
         seconds=time.perf_counter() - began,
@@ -127,16 +127,16 @@ def _control(planted: Verdict | str | None) -> Control:
 
 def _show(console: Console, body: AttackDocument) -> None:
     rows = []
-    for each in body.attacks:
-        verdict = Text(each.verdict, style="green" if each.verdict == "withstood" else "bold red")
-        control = Text(each.control, style="" if each.control in ("found", "not tried") else "bold red")
-        rows.append((each.id, each.what, verdict, control, f"{each.seconds:.1f} s"))
+    for part in body.attacks:
+        verdict = Text(part.verdict, style="green" if part.verdict == "withstood" else "bold red")
+        control = Text(part.control, style="" if part.control in ("found", "not tried") else "bold red")
+        rows.append((part.id, part.what, verdict, control, f"{part.seconds:.1f} s"))
     columns(console, ("id", "attack", "verdict", "planted bug", "time"), rows, right=(4,))
-    for each in body.attacks:
-        if each.verdict != "withstood":
-            say(console, each.text, first=f"{each.id}  ")
-        if each.control in ("missed", "could not run"):
-            say(console, f"its planted bug: {each.control_text}", first=f"{each.id}  ")
+    for part in body.attacks:
+        if part.verdict != "withstood":
+            say(console, part.text, first=f"{part.id}  ")
+        if part.control in ("missed", "could not run"):
+            say(console, f"its planted bug: {part.control_text}", first=f"{part.id}  ")
     if body.holds:
         effort = ", with less effort than usual" if body.quick else ""
         whole = sum(each.seconds for each in body.attacks)

@@ -45,12 +45,12 @@ class Audit:
 
 def plans_of(files: Sequence[str], folder: Path | None) -> list[Audit]:
     """Every release of these files. Names are told apart by their file where there are several."""
-    found: list[Audit] = []
-    for each in files:
-        place = Path(each) / FILE if Path(each).is_dir() else Path(each)
+    audits: list[Audit] = []
+    for file in files:
+        place = Path(file) / FILE if Path(file).is_dir() else Path(file)
         several = f"{place.stem}: " if len(files) > 1 else ""
-        found += [replace(made, name=f"{several}{made.name}") for made in _of_file(place, folder)]
-    return found
+        audits += [replace(made, name=f"{several}{made.name}") for made in _of_file(place, folder)]
+    return audits
 
 
 def _of_file(file: Path, folder: Path | None) -> list[Audit]:
@@ -91,17 +91,19 @@ def shipped_plans(names: Sequence[str]) -> list[Audit]:
     """Those that sfumato ships, all or some."""
     from ...audit.shipped import PLANS
 
-    known: dict[str, Callable[[], Plan[Any, Any]]] = PLANS
-    lower = {each.lower(): each for each in known}
-    for each in names:
-        if each.lower() not in lower:
-            guess = meant(each, list(known))
+    shipped: dict[str, Callable[[], Plan[Any, Any]]] = PLANS
+    lower = {each.lower(): each for each in shipped}
+    for name in names:
+        if name.lower() not in lower:
+            guess = meant(name, list(shipped))
             also = f"did you mean {guess}? " if guess else ""
             raise CommandError(
-                f"there is no shipped plan {each[:40]!r}", "it is none of them", f"{also}There are: {', '.join(known)}"
+                f"there is no shipped plan {name[:40]!r}",
+                "it is none of them",
+                f"{also}There are: {', '.join(shipped)}",
             )
-    chosen = list(dict.fromkeys(lower[each.lower()] for each in names)) or list(known)
-    return [Audit(name, known[name]()) for name in chosen]
+    chosen = list(dict.fromkeys(lower[each.lower()] for each in names)) or list(shipped)
+    return [Audit(name, shipped[name]()) for name in chosen]
 
 
 def alone(plan: Plan[Any, Any]) -> Plan[Any, Any]:

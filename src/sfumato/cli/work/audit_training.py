@@ -62,8 +62,8 @@ def _canaries(plan: Any, how: Mapping[str, Any]) -> dict[str, Any]:
 
     bits = SecureBits() if how["bits"] is None else how["bits"]
     records = plan.table.make_up(max(int(plan.sampling.population), 1), bits.words, awkward=False)
-    found = one_run(plan, records, canaries=_CANARIES, confidence=1 - how["false_alarm"], noise=Noise(bits))
-    return model_part(found, tradeoff(plan.event))
+    audit = one_run(plan, records, canaries=_CANARIES, confidence=1 - how["false_alarm"], noise=Noise(bits))
+    return model_part(audit, tradeoff(plan.event))
 
 
 def _affordable(step: Plan[Any, Any], seconds: float) -> int:

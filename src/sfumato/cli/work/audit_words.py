@@ -182,9 +182,9 @@ def show_audit(console: Console, body: AuditDocument) -> None:
         [_row(each) for each in body.plans],
         right=(2, 3, 4, 5, 7),
     )
-    for each in body.plans:
+    for plan in body.plans:
         console.print()
-        _details(console, each)
+        _details(console, plan)
     console.print()
     say(console, body.proves, style="dim")
     if not body.holds:
@@ -193,26 +193,26 @@ def show_audit(console: Console, body: AuditDocument) -> None:
         say(console, path, first="written  ")
 
 
-def _row(each: AuditedPart) -> list[Any]:
-    verdict = Text(each.verdict, style=_STYLES[each.verdict])
-    shown = each.shown
+def _row(plan: AuditedPart) -> list[Any]:
+    verdict = Text(plan.verdict, style=_STYLES[plan.verdict])
+    shown = plan.shown
     if shown is None:
-        if not each.models:
-            return [each.name, each.price, "", "", "", "", verdict, ""]
-        model = each.models[0]
+        if not plan.models:
+            return [plan.name, plan.price, "", "", "", "", verdict, ""]
+        model = plan.models[0]
         part = "" if model.share is None else percent(model.share)
-        return [each.name, each.price, figure(model.epsilon), part, "", str(len(each.models)), verdict, ""]
+        return [plan.name, plan.price, figure(model.epsilon), part, "", str(len(plan.models)), verdict, ""]
     claim, ways = f"{figure(shown.claim)} at delta = {near(shown.delta)}", str(len(shown.ways))
     part = "" if shown.share is None else percent(shown.share)
-    known = [way.share for way in shown.ways if way.way == "exact loss" and way.share is not None]
-    exact = percent(known[0]) if known else ""
-    return [each.name, claim, figure(shown.epsilon), part, exact, ways, verdict, f"{shown.seconds:.1f} s"]
+    shares = [way.share for way in shown.ways if way.way == "exact loss" and way.share is not None]
+    exact = percent(shares[0]) if shares else ""
+    return [plan.name, claim, figure(shown.epsilon), part, exact, ways, verdict, f"{shown.seconds:.1f} s"]
 
 
-def _details(console: Console, each: AuditedPart) -> None:
-    say(console, Text(each.name, style="bold"))
-    lines: list[tuple[str, Any]] = [("price", each.price), ("hides", each.hides)]
-    shown = each.shown
+def _details(console: Console, plan: AuditedPart) -> None:
+    say(console, Text(plan.name, style="bold"))
+    lines: list[tuple[str, Any]] = [("price", plan.price), ("hides", plan.hides)]
+    shown = plan.shown
     if shown is not None:
         if shown.epsilon == 0:
             lines.append(("shown", "nothing by samples yet: so few runs do not tell these apart. --minutes shows more"))
@@ -223,20 +223,20 @@ def _details(console: Console, each: AuditedPart) -> None:
         lines.append(("runs", tried))
         lines += [("exactly", way.words) for way in shown.ways if way.way == "exact loss" and not way.broken]
         lines += [("broken", Text(_told(way), style="red")) for way in shown.ways if way.broken]
-    if each.verified is not None:
-        lines.append(("exactly", Text(each.verified.words, style="red" if each.verified.broken else "")))
-    elif each.unverified is not None:
-        lines.append(("exactly", Text(f"not verified: {each.unverified}", style="dim")))
+    if plan.verified is not None:
+        lines.append(("exactly", Text(plan.verified.words, style="red" if plan.verified.broken else "")))
+    elif plan.unverified is not None:
+        lines.append(("exactly", Text(f"not verified: {plan.unverified}", style="dim")))
     lines += [
-        ("model", Text(f"{model.title}: {model.words}", style="red" if model.broken else "")) for model in each.models
+        ("model", Text(f"{model.title}: {model.words}", style="red" if model.broken else "")) for model in plan.models
     ]
-    if each.promises:
-        lines.append(("promises", f"{len(each.promises)} hold"))
-    if each.broken_promise is not None:
-        lines.append(("promises", Text(each.broken_promise, style="red")))
-    if each.problem is not None:
-        lines.append(("problem", Text(each.problem, style="yellow")))
-    lines += [("note", Text(note, style="dim")) for note in each.notes]
+    if plan.promises:
+        lines.append(("promises", f"{len(plan.promises)} hold"))
+    if plan.broken_promise is not None:
+        lines.append(("promises", Text(plan.broken_promise, style="red")))
+    if plan.problem is not None:
+        lines.append(("problem", Text(plan.problem, style="yellow")))
+    lines += [("note", Text(note, style="dim")) for note in plan.notes]
     facts(console, lines)
 
 

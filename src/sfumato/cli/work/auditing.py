@@ -37,7 +37,7 @@ Progress = Callable[[float, str], None]
 
 
 @dataclass(frozen=True)
-class Asked:
+class AuditOptions:
     """What the command line says; see `sfumato audit --help`."""
 
     what: tuple[str, ...] = ()
@@ -71,88 +71,90 @@ class Asked:
     def check_counting(self) -> None:
         """Refuse options that --reproduce would leave unheeded: who asks for a report is to have one."""
         unheeded = {"minutes", "verify", "promises", "out", "evidence", "overwrite"}
-        given = [name for name in unheeded if getattr(self, name) not in (None, False)]
-        if given:
+        options = [name for name in unheeded if getattr(self, name) not in (None, False)]
+        if options:
             raise CommandError(
                 "that is two commands",
-                f"--reproduce counts one event again, and --{min(given)} is for an audit",
+                f"--reproduce counts one event again, and --{min(options)} is for an audit",
                 "leave one of the two out; --runs, --seed and --false-alarm go with --reproduce, and --json tells all",
             )
 
     def command(self) -> str:
         """The line that does it again."""
-        said = ["sfumato", "audit", *(["--shipped"] if self.shipped else []), *self.what]
+        line = ["sfumato", "audit", *(["--shipped"] if self.shipped else []), *self.what]
         for name in ("project", "minutes", "runs", "seed"):
             value = getattr(self, name)
-            said += [] if value is None else [f"--{name}", f"{value:g}" if isinstance(value, float) else str(value)]
-        said += [] if self.false_alarm == 1e-6 else ["--false-alarm", f"{self.false_alarm:g}"]
+            line += [] if value is None else [f"--{name}", f"{value:g}" if isinstance(value, float) else str(value)]
+        line += [] if self.false_alarm == 1e-6 else ["--false-alarm", f"{self.false_alarm:g}"]
         for name in ("verify", "promises"):
-            said += [f"--{name}"] if getattr(self, name) else []
-        return shlex.join(said)
+            line += [f"--{name}"] if getattr(self, name) else []
+        return shlex.join(line)
 
     def bits(self, place: int) -> Bits | None:
         """Those of the n-th plan, where they are seeded."""
         return None if self.seed is None else SeededBits(self.seed + place)
 
 
-def audited(asked: Asked) -> Outcome:
+def audited(options: AuditOptions) -> Outcome:
     """Audit the plans, write what is to be written, and say how each ended."""
-    asked.check()
-    if not asked.what and not asked.shipped:
+    options.check()
+    if not options.what and not options.shipped:
         raise CommandError(
             "no plan is named",
             "an audit needs plans",
             "give a file, as in `sfumato audit plan.yaml`, or --shipped for those that sfumato ships",
         )
-    _check_out(asked)
-    plans = shipped_plans(asked.what) if asked.shipped else plans_of(asked.what, asked.project)
-    _check_place(plans, asked)
-    ended = _all(plans, asked)
-    title = "Plans that sfumato ships" if asked.shipped else ", ".join(Path(each).name for each in asked.what)
-    report = audit_report(ended, title=f"Audit of {title}", command=asked.command(), seed=asked.seed)
-    said = report.as_dict()
+    _check_out(options)
+    plans = shipped_plans(options.what) if options.shipped else plans_of(options.what, options.project)
+    _check_place(plans, options)
+    ended = _all(plans, options)
+    title = "Plans that sfumato ships" if options.shipped else ", ".join(Path(each).name for each in options.what)
+    report = audit_report(ended, title=f"Audit of {title}", command=options.command(), seed=options.seed)
+    fields = report.as_dict()
     body = AuditDocument.model_validate(
-        {name: value for name, value in said.items() if name not in ("report", "redacted")}
-        | {"document": "audit/1", "out": None, "evidence": _evidence(ended, asked)}
+        {name: value for name, value in fields.items() if name not in ("report", "redacted")}
+        | {"document": "audit/1", "out": None, "evidence": _evidence(ended, options)}
     )
-    if asked.out is not None:
-        report.write(asked.out)
-        body.out = str(asked.out)
+    if options.out is not None:
+        report.write(options.out)
+        body.out = str(options.out)
     return Outcome(body, lambda console: show_audit(console, body), 0 if body.holds else CHECK)
 
 
-def _all(plans: list[Audit], asked: Asked) -> list[Audited]:
-    ends = time.monotonic() + 60 * (asked.minutes or _MINUTES)
-    found = []
+def _all(plans: list[Audit], options: AuditOptions) -> list[Audited]:
+    ends = time.monotonic() + 60 * (options.minutes or _MINUTES)
+    ended = []
     with metered("auditing", _PARTS * len(plans)) as meter:
-        for place, each in enumerate(plans):
+        for place, audit in enumerate(plans):
 
-            def progress(done: float, text: str, place: int = place, name: str = each.name) -> None:
+            def progress(done: float, text: str, place: int = place, name: str = audit.name) -> None:
                 meter(int(_PARTS * (place + min(max(done, 0.0), 1.0))), f"{name}: {text}")
 
             left = max(ends - time.monotonic(), 0.0) / 60 / (len(plans) - place)
-            found.append(_one(each, asked, place, left, asked.false_alarm / len(plans), progress))
-    return found
+            ended.append(_one(audit, options, place, left, options.false_alarm / len(plans), progress))
+    return ended
 
 
-def _one(each: Audit, asked: Asked, place: int, minutes: float, false_alarm: float, progress: Progress) -> Audited:
+def _one(
+    audit: Audit, options: AuditOptions, place: int, minutes: float, false_alarm: float, progress: Progress
+) -> Audited:
     """One plan, looked at in every way that was asked for. What one way cannot do, the others still do."""
     problems: list[str] = []
-    effort: dict[str, Any] = {"runs": asked.runs} if asked.runs is not None else {"minutes": max(minutes, 1e-3)}
-    how = {"false_alarm": false_alarm, "bits": asked.bits(place), "progress": progress}
+    effort: dict[str, Any] = {"runs": options.runs} if options.runs is not None else {"minutes": max(minutes, 1e-3)}
+    how = {"false_alarm": false_alarm, "bits": options.bits(place), "progress": progress}
     progress(0.0, "begins")
-    found: dict[str, Any]
-    if each.step is not None:
-        found = _tried(lambda: audited_training(each.plan, each.step, effort, how), problems) or {}
+    findings: dict[str, Any]
+    if audit.step is not None:
+        findings = _tried(lambda: audited_training(audit.plan, audit.step, effort, how), problems) or {}
     else:
-        found = {"result": _tried(lambda: auditor.check(each.plan, **effort, **how), problems)}
-    if asked.verify:
+        findings = {"result": _tried(lambda: auditor.check(audit.plan, **effort, **how), problems)}
+    if options.verify:
         progress(1.0, "every outcome")
-        found["verified"], found["unverified"] = _verified(each.plan, problems)
-    if asked.promises:
+        findings["verified"], findings["unverified"] = _verified(audit.plan, problems)
+    if options.promises:
         progress(1.0, "the promises of every plan")
-        found["promises"], found["broken_promise"] = _promises(each.plan, problems)
-    return Audited(name=each.name, plan=each.plan, problem="; ".join(problems) or None, **found)
+        findings["promises"], findings["broken_promise"] = _promises(audit.plan, problems)
+    return Audited(name=audit.name, plan=audit.plan, problem="; ".join(problems) or None, **findings)
 
 
 def _tried(work: Callable[[], Any], problems: list[str]) -> Any:
@@ -197,9 +199,9 @@ def _verified(plan: Any, problems: list[str]) -> tuple[Any, str | None]:
     return _tried(listed, problems), unlisted[0] if unlisted else None
 
 
-def _check_out(asked: Asked) -> None:
+def _check_out(options: AuditOptions) -> None:
     """Refuse files that cannot be written, before the time is spent."""
-    if (out := asked.out) is not None:
+    if (out := options.out) is not None:
         if out.suffix.lower() not in (".html", ".json"):
             raise CommandError(
                 f"{out} has no ending that is known", "a report is HTML or JSON", "let it end in .html or .json"
@@ -208,72 +210,78 @@ def _check_out(asked: Asked) -> None:
             raise CommandError(
                 f"{out} cannot be written", "its folder is not there", "make it, or give another --out", FILE
             )
-        if out.exists() and (not asked.overwrite or not out.is_file()):
+        if out.exists() and (not options.overwrite or not out.is_file()):
             raise CommandError(f"there is a file {out}", "it would be lost", "give another --out, or --overwrite", FILE)
         if out.suffix.lower() == ".html" and find_spec("jinja2") is None:
             raise ModuleNotFoundError("the page of a report needs jinja2", name="jinja2")
-    if asked.evidence is not None:
+    if options.evidence is not None:
         try:
-            asked.evidence.mkdir(parents=True, exist_ok=True)
+            options.evidence.mkdir(parents=True, exist_ok=True)
         except OSError as problem:
             why = (problem.strerror or "the system refused it").lower()
             raise CommandError(
-                f"{asked.evidence} cannot be used", why, "give --evidence a folder that can be made", FILE
+                f"{options.evidence} cannot be used", why, "give --evidence a folder that can be made", FILE
             ) from None
 
 
-def _check_place(plans: list[Audit], asked: Asked) -> None:
+def _check_place(plans: list[Audit], options: AuditOptions) -> None:
     """Refuse to write over a file that a project lives by."""
-    if asked.out is not None and any(each.project and each.project.lives_by(asked.out) for each in plans):
+    if options.out is not None and any(each.project and each.project.lives_by(options.out) for each in plans):
         raise CommandError(
-            f"{asked.out} cannot be written", "it is a file of the project itself", "give --out another name", FILE
+            f"{options.out} cannot be written", "it is a file of the project itself", "give --out another name", FILE
         )
-    if asked.evidence is not None and not asked.overwrite:
-        for path in _evidence_files(asked.evidence, [(each.name, hash_of(each.plan)) for each in plans]):
+    if options.evidence is not None and not options.overwrite:
+        for path in _evidence_files(options.evidence, [(each.name, hash_of(each.plan)) for each in plans]):
             if path.exists():
                 raise CommandError(
                     f"there is a file {path}", "it would be lost", "give another --evidence, or --overwrite", FILE
                 )
 
 
-def _evidence(ended: list[Audited], asked: Asked) -> list[str]:
+def _evidence(ended: list[Audited], options: AuditOptions) -> list[str]:
     """One file for each plan that has some; their paths."""
-    if asked.evidence is None:
+    if options.evidence is None:
         return []
     written = []
-    paths = _evidence_files(asked.evidence, [(each.name, each.hash) for each in ended])
-    for each, path in zip(ended, paths, strict=True):
-        if each.result is not None and each.result.evidence:
-            each.result.save(path)
+    paths = _evidence_files(options.evidence, [(each.name, each.hash) for each in ended])
+    for plan, path in zip(ended, paths, strict=True):
+        if plan.result is not None and plan.result.evidence:
+            plan.result.save(path)
             written.append(str(path))
     return written
 
 
 def _evidence_files(folder: Path, plans: Sequence[tuple[str, str | None]]) -> list[Path]:
     """A file for each plan, by name and hash; those of the same name and plan are numbered."""
-    found: list[Path] = []
+    files: list[Path] = []
     for name, hash in plans:
         plain = re.sub(r"[^A-Za-z0-9_.-]+", "-", name).strip("-.") or "plan"
         stem = f"{plain[:80]}-{(hash or 'planted')[:8]}"
         places = (folder / f"{stem}{f'-{number}' if number > 1 else ''}.json" for number in count(1))
-        found.append(next(place for place in places if place not in found))
-    return found
+        files.append(next(place for place in places if place not in files))
+    return files
 
 
-def reproduced(file: Path, asked: Asked) -> Outcome:
+def reproduced(file: Path, options: AuditOptions) -> Outcome:
     """Count the evidence of an earlier audit again, on fresh runs. A training is no part of its evidence: its file is
     given beside it."""
-    asked.check()
-    asked.check_counting()
+    options.check()
+    options.check_counting()
     kinds.load(queries=True)  # so that a stored query can be read back
-    effort: dict[str, Any] = {} if asked.runs is None else {"runs": asked.runs}
-    plans = shipped_plans(asked.what) if asked.shipped else plans_of(asked.what, asked.project) if asked.what else []
+    effort: dict[str, Any] = {} if options.runs is None else {"runs": options.runs}
+    plans = (
+        shipped_plans(options.what)
+        if options.shipped
+        else plans_of(options.what, options.project)
+        if options.what
+        else []
+    )
     try:
-        said = json.loads(file.read_bytes())
-        fitting = [each.plan for each in plans if type(each.plan).__name__ == said["kind"]]
-        given = fitting[0] if len(fitting) == 1 else None
+        evidence = json.loads(file.read_bytes())
+        fitting = [each.plan for each in plans if type(each.plan).__name__ == evidence["kind"]]
+        plan = fitting[0] if len(fitting) == 1 else None
         with working("counting the evidence again"):
-            found = auditor.reproduce(file, given, confidence=1 - asked.false_alarm, bits=asked.bits(0), **effort)
+            counted = auditor.reproduce(file, plan, confidence=1 - options.false_alarm, bits=options.bits(0), **effort)
     except (ValueError, KeyError, TypeError, ArgumentError) as problem:
         ours = str(problem) if isinstance(problem, ArgumentError) else "it is no evidence of an audit"
         cause, _, fix = ours.rstrip(".").partition(": ")
@@ -285,12 +293,12 @@ def reproduced(file: Path, asked: Asked) -> Outcome:
         ) from None
     body = ReproducedDocument(
         file=str(file),
-        kind=said["kind"],
-        pair=said["pair"]["change"],
-        event=found.event,
-        epsilon=number(found.epsilon),
-        claim=number(found.claim),
-        delta=found.delta,
-        broken=found.broken,
+        kind=evidence["kind"],
+        pair=evidence["pair"]["change"],
+        event=counted.event,
+        epsilon=number(counted.epsilon),
+        claim=number(counted.claim),
+        delta=counted.delta,
+        broken=counted.broken,
     )
-    return Outcome(body, lambda console: show_reproduced(console, body), CHECK if found.broken else 0)
+    return Outcome(body, lambda console: show_reproduced(console, body), CHECK if counted.broken else 0)

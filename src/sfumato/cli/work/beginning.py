@@ -118,9 +118,9 @@ def begin_example(folder: Path) -> Outcome:
     with whole_or_nothing(folder, "data", "plan.yaml"):
         write_example(folder)
         ignore(folder, [folder / name for name in FILES if name.startswith("data/")])
-        made = open_ledger_of(folder)
+        beginnings = open_ledger_of(folder)
     query = 'sfumato query "SELECT ward, COUNT(*) AS n, AVG(cost) AS mean FROM visits GROUP BY ward"'
-    more = Made((*made.files, *(name for name in FILES if name != YAML)), made.told)
+    more = Made((*beginnings.files, *(name for name in FILES if name != YAML)), beginnings.told)
     return _Result(
         folder, more, (), (), (*_enter(folder), "sfumato describe", query, "sfumato run plan.yaml")
     ).outcome()
@@ -161,9 +161,9 @@ def _asked(prompts: Prompts, folder: Path, flags: Flags) -> Draft:
 def _empty(folder: Path, flags: Flags) -> Draft:
     name = flags.name or plain_name(folder.resolve().name, "project")
     draft = Draft(folder, name, [], principal=_user())
-    for field, given in (("epsilon", flags.epsilon), ("delta", flags.delta), ("rows", flags.rows)):
-        if given is not None:
-            setattr(draft, field, _checked_number(field, given))
+    for field, typed in (("epsilon", flags.epsilon), ("delta", flags.delta), ("rows", flags.rows)):
+        if typed is not None:
+            setattr(draft, field, _checked_number(field, typed))
     draft.share()
     return draft
 
@@ -174,9 +174,9 @@ def _made(draft: Draft, notes: Sequence[str]) -> Outcome:
     with whole_or_nothing(draft.folder):
         write_yaml(draft.folder, text)
         ignore(draft.folder, data)
-        made = Made((YAML, IGNORED)) if todos else open_ledger_of(draft.folder)
+        beginnings = Made((YAML, IGNORED)) if todos else open_ledger_of(draft.folder)
     after = (f"fill in {YAML}, then: sfumato ledger open",) if todos else _queries(draft)
-    return _Result(draft.folder, made, tuple(todos), tuple(notes), (*_enter(draft.folder), *after)).outcome()
+    return _Result(draft.folder, beginnings, tuple(todos), tuple(notes), (*_enter(draft.folder), *after)).outcome()
 
 
 def _enter(folder: Path) -> list[str]:
@@ -204,27 +204,27 @@ def _refuse_to_replace(folder: Path) -> None:
         )
 
 
-def number(name: str, given: str) -> str:
+def number(name: str, text: str) -> str:
     """A number of the budget, or a name, as sfumato.yaml will hold it; refused as its use would refuse it."""
     if name == "principal":
-        return checks.label(given, name)
-    if not _NUMBER.fullmatch(given):
-        raise checks.refuse(name, given, "a number such as 8, 0.5 or 1e-6")
-    number = exact(given, f"--{name}")
+        return checks.label(text, name)
+    if not _NUMBER.fullmatch(text):
+        raise checks.refuse(name, text, "a number such as 8, 0.5 or 1e-6")
+    number = exact(text, f"--{name}")
     if name == "epsilon":
         checks.epsilon(number, name, warn=False)
     elif name == "delta":
         checks.delta(number, name, zero=True)
     else:
         checks.positive(number, name)
-    return given
+    return text
 
 
-def _checked_number(name: str, given: str) -> str:
+def _checked_number(name: str, text: str) -> str:
     try:
-        return number(name, given)
+        return number(name, text)
     except ArgumentError as error:
-        raise CommandError(f"--{name} {given} is not allowed", error.cause, error.fix or "") from None
+        raise CommandError(f"--{name} {text} is not allowed", error.cause, error.fix or "") from None
 
 
 def _user() -> str:

@@ -69,16 +69,16 @@ def benched(names: list[str], *, quick: bool, check: bool, quiet: bool) -> Outco
     root = checkout()
     options = [*(["--quick"] if quick else []), *(["--check"] if check else [])]
     done = [_one(root, name, options, quiet) for name in dict.fromkeys(names)]
-    kept = not any(each.exit for each in done)
-    body = BenchDocument(kept=kept, benchmarks=done)
+    all_kept = not any(each.exit for each in done)
+    body = BenchDocument(kept=all_kept, benchmarks=done)
 
     def show(console: Console) -> None:
-        for each in done:
-            if each.exit:
-                say(console, Text(f"bench.{each.name} ended with {each.exit}: a bar was missed, or it could not run"),
+        for bench in done:
+            if bench.exit:
+                say(console, Text(f"bench.{bench.name} ended with {bench.exit}: a bar was missed, or it could not run"),
                     style="bold red")  # fmt: skip
 
-    return Outcome(body, show, 0 if kept else CHECK)
+    return Outcome(body, show, 0 if all_kept else CHECK)
 
 
 def checkout() -> Path:

@@ -21,11 +21,11 @@ from ..documents import Document
 from ..problems import BUDGET, CommandError
 from ..screen import facts
 from ..telling import Outcome
-from .accountant import Between, sentences_of, told
+from .accountant import Between, price_in_words, sentences_of
 from .event_words import words
-from .events_from import Asked
+from .events_from import TypedEvent
 from .numbers import exact, exact_or_none
-from .training import Training, training
+from .planned_training import PlannedTraining, training
 
 _KINDS = ("gaussian", "laplace", "steps")
 _UNITS = {"gaussian": "standard deviation", "laplace": "scale"}
@@ -57,30 +57,34 @@ class CalibrateDocument(Document):
     sentences: list[str]
 
 
-def calibrated(what: str, asked: Asked, aim: Aim, sensitivity: str | None, project: Path | None) -> Outcome:
+def calibrated(what: str, typed: TypedEvent, aim: Aim, sensitivity: str | None, project: Path | None) -> Outcome:
     """The least noise, or the most steps, within the target."""
     if what not in _KINDS:
         raise CommandError(
             f"{what!r} cannot be calibrated", "it is none of the kinds", f"give one of {', '.join(_KINDS)}"
         )
     times = _sensitivity(what, sensitivity)
-    known = None if project is None and aim.account is None else training(project or Path())
-    solve = _family(what, asked, known)
+    planned = None if project is None and aim.account is None else training(project or Path())
+    solve = _family(what, typed, planned)
     with ExitStack() as room:
-        target, words_of_it = _target(aim, known, what, room)
-        found = _within(what, solve, target, words_of_it)
-    size = float(found)
+        target, words_of_it = _target(aim, planned, what, room)
+        solution = _within(what, solve, target, words_of_it)
+    size = float(solution)
     body = CalibrateDocument(
         what=_kind(what),
         parameter=size,
         target=words_of_it,
-        epsilon=None if found.epsilon is None else Between(lower=found.epsilon.lower, upper=found.epsilon.upper),
-        rho=None if found.rho is None else float(found.rho),
-        delta=float(found.delta),
+        epsilon=None
+        if solution.epsilon is None
+        else Between(lower=solution.epsilon.lower, upper=solution.epsilon.upper),
+        rho=None if solution.rho is None else float(solution.rho),
+        delta=float(solution.delta),
         noise=None if times is None else size * times,
-        event=record.encode(found.event),
-        words=words(found.event),
-        sentences=[] if found.epsilon is None else sentences_of(found.epsilon.upper, found.delta, found.event.relation),
+        event=record.encode(solution.event),
+        words=words(solution.event),
+        sentences=[]
+        if solution.epsilon is None
+        else sentences_of(solution.epsilon.upper, solution.delta, solution.event.relation),
     )
     return Outcome(body, lambda console: _show(console, body))
 
@@ -89,56 +93,56 @@ def _kind(what: str) -> Literal["gaussian", "laplace", "steps"]:
     return "gaussian" if what == "gaussian" else "laplace" if what == "laplace" else "steps"
 
 
-def _family(what: str, asked: Asked, known: Training | None) -> Callable[[dict[str, Any]], Calibrated]:
+def _family(what: str, typed: TypedEvent, planned: PlannedTraining | None) -> Callable[[dict[str, Any]], Calibrated]:
     """What is looked for, as a function of the target."""
     if what == "steps":
-        return _steps(asked, known)
-    if asked.noises:
+        return _steps(typed, planned)
+    if typed.noises:
         raise CommandError(
-            f"{asked.noises[0]} is what is looked for",
+            f"{typed.noises[0]} is what is looked for",
             "it was given as well",
             "leave it out; or `sfumato calibrate steps` finds the steps for a noise that is fixed",
         )
 
     def noisier(size: float) -> Event:
         if what == "laplace":
-            return asked.around(asked.laplace_of(1 / Fraction(size)))
-        if known is None or not known.trains(asked):
-            return asked.around(asked.gaussian_of(size))
-        return known.event(asked, size)
+            return typed.around(typed.laplace_of(1 / Fraction(size)))
+        if planned is None or not planned.trains(typed):
+            return typed.around(typed.gaussian_of(size))
+        return planned.event(typed, size)
 
     return lambda target: calibrate(noisier, **target)
 
 
-def _steps(asked: Asked, known: Training | None) -> Callable[[dict[str, Any]], Calibrated]:
-    if asked.steps is not None:
+def _steps(typed: TypedEvent, planned: PlannedTraining | None) -> Callable[[dict[str, Any]], Calibrated]:
+    if typed.steps is not None:
         raise CommandError("--steps is what is looked for", "it was given as well", "leave it out")
-    by_project = known is not None and asked.noises in ([], ["--gaussian"])
-    if len(asked.noises) != 1 and not by_project:
+    by_project = planned is not None and typed.noises in ([], ["--gaussian"])
+    if len(typed.noises) != 1 and not by_project:
         raise CommandError("whose steps?", "one noise must be fixed", "give --gaussian or --laplace, one of the two")
 
     def longer(times: int) -> Event:
-        if by_project and known is not None:
-            return known.event(asked, steps=times)
-        return replace(asked, steps=times).built()
+        if by_project and planned is not None:
+            return planned.event(typed, steps=times)
+        return replace(typed, steps=times).built()
 
     longer(1)  # what cannot be is told before the search
     return lambda target: most_steps(longer, **target)
 
 
-def _target(aim: Aim, known: Training | None, what: str, room: ExitStack) -> tuple[dict[str, Any], str]:
+def _target(aim: Aim, planned: PlannedTraining | None, what: str, room: ExitStack) -> tuple[dict[str, Any], str]:
     epsilon, delta = exact_or_none(aim.epsilon, "--epsilon"), exact_or_none(aim.delta, "--delta")
     rho = exact_or_none(aim.rho, "--rho")
-    if delta is None and known is not None and rho is None and what != "laplace":
-        delta = known.delta
+    if delta is None and planned is not None and rho is None and what != "laplace":
+        delta = planned.delta
     if aim.account is not None:
         if epsilon is not None or rho is not None:
             raise CommandError("that is more than one target", "--account is given beside another", "give one of them")
-        assert known is not None
-        ledger = room.enter_context(known.project.ledger(read_only=True))
+        assert planned is not None
+        ledger = room.enter_context(planned.project.ledger(read_only=True))
         return {"account": ledger.room(aim.account), "delta": delta}, f"what account {aim.account!r} still accepts"
-    if epsilon is None and rho is None and known is not None:
-        epsilon = known.epsilon
+    if epsilon is None and rho is None and planned is not None:
+        epsilon = planned.epsilon
     if (epsilon is None) == (rho is None):
         raise CommandError(
             "there is no target" if rho is None else "that is more than one target",
@@ -158,10 +162,10 @@ def _target(aim: Aim, known: Training | None, what: str, room: ExitStack) -> tup
     )
 
 
-def _sensitivity(what: str, given: str | None) -> float | None:
-    if given is not None and what == "steps":
+def _sensitivity(what: str, text: str | None) -> float | None:
+    if text is not None and what == "steps":
         raise CommandError("steps have no sensitivity", "--sensitivity is about noise", "leave it out")
-    return None if given is None else float(checks.positive(exact(given, "--sensitivity"), "sensitivity"))
+    return None if text is None else float(checks.positive(exact(text, "--sensitivity"), "sensitivity"))
 
 
 def _within(
@@ -194,7 +198,7 @@ def _show(console: Console, body: CalibrateDocument) -> None:
         lines.append(("", f"{body.noise:.6g} in the answer's own numbers"))
     lines.append(("event", body.words))
     if body.epsilon is not None:
-        lines.append(("epsilon", told(body.epsilon, body.delta)))
+        lines.append(("epsilon", price_in_words(body.epsilon, body.delta)))
     elif body.rho is not None:
         lines.append(("rho", f"{body.rho:.6g}"))
     facts(console, [*lines, *(("means", sentence) for sentence in body.sentences)])

@@ -95,18 +95,18 @@ def checked(folder: Path, *, table: str | None, epsilon: str | None, account: st
 def _tables(project: Project, table: str | None) -> list[str]:
     """The private tables that have something to check."""
     tables = project.schema.tables
-    known = [name for name, each in tables.items() if each.private and checkable(each, project.unit)]
-    if table is not None and table not in known:
+    names = [name for name, each in tables.items() if each.private and checkable(each, project.unit)]
+    if table is not None and table not in names:
         raise CommandError(
             f"--table {table[:40]} has nothing to check",
-            f"private tables with other columns than keys are {', '.join(known) or 'none'}",
+            f"private tables with other columns than keys are {', '.join(names) or 'none'}",
             "give one of them, or leave --table out for all",
         )
-    if not known:
+    if not names:
         raise CommandError(
             "there is nothing to check", "the private tables have keys alone, which are read as they are", "ask queries"
         )
-    return known if table is None else [table]
+    return names if table is None else [table]
 
 
 def _quote(project: Project, name: str, plan: Sql, account: str | None, body: CheckDocument) -> None:
@@ -135,7 +135,7 @@ def _release(project: Project, name: str, plan: Sql, account: str | None, body: 
     paid = paid_for(project, order, Agreement.to(plan), watch=Terminal())
     answer, table = paid.release.value, project.schema.table(name)
     rows = answer.columns[0]
-    found = findings(table, project.unit, project.sources[name], answer, _ALPHA)
+    cells = findings(table, project.unit, project.sources[name], answer, _ALPHA)
     body.tables.append(
         CheckedTable(
             table=name,
@@ -143,7 +143,7 @@ def _release(project: Project, name: str, plan: Sql, account: str | None, body: 
             free=paid.free,
             error=float(answer.half_width(rows, _ALPHA)[0]),
             rows=float(answer[rows][0]),
-            columns=[CheckedColumn(**asdict(each)) for each in found],
+            columns=[CheckedColumn(**asdict(each)) for each in cells],
             notes=_notes(answer, project.sources[name]),
             receipt=paid.receipt,
         )
@@ -193,9 +193,9 @@ def _show_table(console: Console, table: CheckedTable) -> None:
         for each in table.columns
     ]
     columns(console, ("", "cannot be read", "at 95 %", "cells"), rows)
-    for each in table.columns:
-        if each.hints:
-            say(console, f"{each.column}: {'; or '.join(each.hints)}", first="- try for ")
+    for column in table.columns:
+        if column.hints:
+            say(console, f"{column.column}: {'; or '.join(column.hints)}", first="- try for ")
     for note in table.notes:
         if note != HELP or any(each.seen for each in table.columns):
             say(console, note, first="- ", style="dim")

@@ -92,7 +92,7 @@ def described(folder: Path) -> Outcome:
     return Outcome(body, lambda console: _show(console, body, project))
 
 
-def _table(project: Project, name: str, found: bool) -> TableDocument:
+def _table(project: Project, name: str, there: bool) -> TableDocument:
     table = project.schema.table(name)
     path, folder = Path(str(getattr(project.sources[name], "path", ""))).absolute(), project.folder.absolute()
     shown = path.relative_to(folder) if path.is_relative_to(folder) else path
@@ -100,7 +100,7 @@ def _table(project: Project, name: str, found: bool) -> TableDocument:
         name=name,
         private=table.private,
         source=str(shown),
-        found=found,
+        found=there,
         columns=[
             ColumnDocument(name=each, type=column.type, meaning=_meaning(column), unit=each == table.unit)
             for each, column in table.columns.items()

@@ -7,8 +7,8 @@ from dataclasses import dataclass, field, replace
 from fractions import Fraction
 from pathlib import Path
 
-from .looking import Look
-from .proposing import Column
+from .proposing import ColumnDraft
+from .table_looks import TableLook
 
 _KEYWORDS = (
     " all and any as asc between by case cast create cross default desc distinct drop else end except exists false for "
@@ -25,19 +25,19 @@ class TableDraft:
     """One table: what its file says, and what its columns are taken for."""
 
     name: str
-    look: Look
-    columns: list[Column] = field(default_factory=list)
+    look: TableLook
+    columns: list[ColumnDraft] = field(default_factory=list)
     unit: str | None = None
     public: bool = False
 
     @property
-    def used(self) -> list[Column]:
+    def used(self) -> list[ColumnDraft]:
         return [column for column in self.columns if column.kind != "out"]
 
-    def column(self, name: str) -> Column | None:
+    def column(self, name: str) -> ColumnDraft | None:
         return next((column for column in self.columns if column.name == name), None)
 
-    def put(self, column: Column) -> None:
+    def put(self, column: ColumnDraft) -> None:
         """Put it in the place of the one of its name; how many decimals it has is declared by the file."""
         self.columns = [
             replace(column, decimals=each.decimals) if each.name == column.name else each for each in self.columns

@@ -41,8 +41,8 @@ def words(event: Event) -> str:
 
 
 def _several(events: tuple[Event, ...]) -> str:
-    told = [words(each) for each in events[:_MOST]]
-    return "; ".join([*told, *([f"and {len(events) - _MOST} more"] if len(events) > _MOST else [])])
+    parts = [words(each) for each in events[:_MOST]]
+    return "; ".join([*parts, *([f"and {len(events) - _MOST} more"] if len(events) > _MOST else [])])
 
 
 def _number(value: Fraction) -> str:

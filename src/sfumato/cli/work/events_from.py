@@ -17,7 +17,7 @@ _LONGEST = 10_000_000  # characters of an event's JSON
 
 
 @dataclass(frozen=True)
-class Asked:
+class TypedEvent:
     """The options that say what happens; None was not given."""
 
     gaussian: str | None = None

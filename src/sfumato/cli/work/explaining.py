@@ -58,26 +58,27 @@ class ExplainDocument(Document):
 def explained(epsilon: str, delta: str, prior: str, shares: str, relation: str, others: bool) -> Outcome:
     """An epsilon in odds, against attackers, and beside what others published."""
     size, at = exact(epsilon, "EPSILON"), exact(delta, "--delta")
-    found = explain(
+    explanation = explain(
         size,
         delta=at or None,
         prior=float(exact(prior, "--prior")),
         rates=rates(shares, "--rates"),
         relation=relation,
     )
-    placed, notes = _placed(found) if others else (None, [])
+    placed, notes = _placed(explanation) if others else (None, [])
     body = ExplainDocument(
-        epsilon=found.epsilon,
-        delta=found.delta,
-        prior=found.prior,
-        relation=found.relation,
-        factor=found.factor if found.epsilon < 709 else None,
-        raised=found.raised,
-        lowered=found.lowered,
-        band=band(found.epsilon),
-        sentences=list(found.sentences()),
+        epsilon=explanation.epsilon,
+        delta=explanation.delta,
+        prior=explanation.prior,
+        relation=explanation.relation,
+        factor=explanation.factor if explanation.epsilon < 709 else None,
+        raised=explanation.raised,
+        lowered=explanation.lowered,
+        band=band(explanation.epsilon),
+        sentences=list(explanation.sentences()),
         attackers=[
-            Attacker(false_positive=each.false_positive, true_positive=each.true_positive) for each in found.attacks
+            Attacker(false_positive=each.false_positive, true_positive=each.true_positive)
+            for each in explanation.attacks
         ],
         deployments=None if placed is None else _published(placed),
         notes=notes,
@@ -111,11 +112,11 @@ def band(epsilon: float) -> str:
     return "That is weak: the promise alone says little above epsilon = 10, least of all for people who stand out."
 
 
-def _placed(found: Explanation) -> tuple[Placement, list[str]]:
-    with warnings.catch_warnings(record=True) as told:
+def _placed(explanation: Explanation) -> tuple[Placement, list[str]]:
+    with warnings.catch_warnings(record=True) as warned:
         warnings.simplefilter("always", PrivacyWarning)
-        placed = place(found.epsilon, delta=found.delta)
-    return placed, [str(each.message).partition(" Do not rank")[0] for each in told]
+        placed = place(explanation.epsilon, delta=explanation.delta)
+    return placed, [str(each.message).partition(" Do not rank")[0] for each in warned]
 
 
 def _published(placed: Placement) -> list[Published]:
@@ -135,19 +136,19 @@ def _published(placed: Placement) -> list[Published]:
 
 
 def _attackers(console: Console, body: ExplainDocument) -> None:
-    _, innocent, found = ABOUT[body.relation]
+    _, innocent, members = ABOUT[body.relation]
     say(console, f"The best attacker there can be accuses some of the people {innocent}:")
     shares = [(percent(each.false_positive), percent(each.true_positive)) for each in body.attackers]
-    columns(console, ("accused of these", f"found of those {found}, at most"), shares, right=(0, 1))
+    columns(console, ("accused of these", f"found of those {members}, at most"), shares, right=(0, 1))
 
 
 def _beside(console: Console, body: ExplainDocument) -> None:
     own = [Text(cell, style="bold") for cell in (f"{body.epsilon:.4g}", f"{body.delta:g}", "-> this one", "person", "")]
     rows = []
-    for each in body.deployments or []:
-        differs = f"other {', '.join(each.differs)}" if each.differs else ""
-        where, whom = f"{each.name} ({each.year})", f"{each.unit}, {each.trust}"
-        cells = (f"{each.epsilon:.4g}", f"{each.delta:g}", where, whom, differs)
+    for deployment in body.deployments or []:
+        differs = f"other {', '.join(deployment.differs)}" if deployment.differs else ""
+        where, whom = f"{deployment.name} ({deployment.year})", f"{deployment.unit}, {deployment.trust}"
+        cells = (f"{deployment.epsilon:.4g}", f"{deployment.delta:g}", where, whom, differs)
         rows.append([Text(cell, style="dim" if differs else "") for cell in cells])
     below = sum(each.epsilon <= body.epsilon for each in body.deployments or [])
     rows.insert(below, own)

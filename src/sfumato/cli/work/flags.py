@@ -9,8 +9,8 @@ from typing import Any
 from ..problems import CommandError
 from .column_words import column_given
 from .draft import Draft, TableDraft, plain_name
-from .looking import Look, duckdb_tables, kind_of, look, look_by_place
-from .proposing import SURE, Column, propose
+from .proposing import SURE, ColumnDraft, propose
+from .table_looks import TableLook, duckdb_tables, kind_of, look, look_by_place
 from .writing_cells import checked, day_given, suggestion
 
 
@@ -37,17 +37,17 @@ class Flags:
     @property
     def written(self) -> dict[str, Any]:
         """How cells are written, as far as it is said."""
-        given = {name: getattr(self, name) for name in ("trim", "decimal", "thousands", "null")}
-        said = {name: each for name, each in given.items() if each not in (None, False)}
-        return checked(said) | (day_given(self.dates) if self.dates is not None else {})
+        options = {name: getattr(self, name) for name in ("trim", "decimal", "thousands", "null")}
+        typed = {name: each for name, each in options.items() if each not in (None, False)}
+        return checked(typed) | (day_given(self.dates) if self.dates is not None else {})
 
 
 def drafted(draft: Draft, flags: Flags) -> tuple[Draft, list[str]]:
     """The draft that the flags describe, and what was odd on the way."""
     notes: list[str] = []
     for path in flags.sources:
-        for found in _looks(path, flags):
-            seen = _written(found, flags)
+        for source in _looks(path, flags):
+            seen = _written(source, flags)
             name = plain_name(seen.table or path.stem, f"table_{len(draft.tables) + 1}")
             if any(table.name == name for table in draft.tables):
                 raise CommandError(f"two tables would be called {name}", "their files have one name", "rename one file")
@@ -58,7 +58,7 @@ def drafted(draft: Draft, flags: Flags) -> tuple[Draft, list[str]]:
     return draft, notes
 
 
-def _written(seen: Look, flags: Flags) -> Look:
+def _written(seen: TableLook, flags: Flags) -> TableLook:
     """How its cells are written: by the flags, or by blanks in the line of names. Where there is none, blanks are left
     away: the file is not read for this, and where it has none that changes nothing."""
     if seen.kind != "csv":
@@ -66,11 +66,11 @@ def _written(seen: Look, flags: Flags) -> Look:
     guessed = {} if flags.trim is False else {"trim": True} if not seen.header else seen.written
     written = {**guessed, **flags.written}
     seen = encoded(seen, flags)
-    told = suggestion(seen.delimiter, written, unsaid=flags.encoding is None and seen.encoding == "utf-8")
-    return replace(seen, written=written, notes=(*seen.notes, *told))
+    advice = suggestion(seen.delimiter, written, unsaid=flags.encoding is None and seen.encoding == "utf-8")
+    return replace(seen, written=written, notes=(*seen.notes, *advice))
 
 
-def encoded(seen: Look, flags: Flags) -> Look:
+def encoded(seen: TableLook, flags: Flags) -> TableLook:
     """A CSV file in the encoding that somebody gave."""
     return seen if flags.encoding is None else replace(seen, encoding=checked({"encoding": flags.encoding})["encoding"])
 
@@ -79,11 +79,11 @@ def say_columns(draft: Draft, flags: Flags) -> None:
     """What the flags say of tables and columns."""
     for name in flags.public:
         _table(draft, name, "--public").public = True
-    for given in flags.columns:
-        _put(draft, given)
+    for text in flags.columns:
+        _put(draft, text)
 
 
-def _looks(path: Path, flags: Flags) -> list[Look]:
+def _looks(path: Path, flags: Flags) -> list[TableLook]:
     if kind_of(path) == "duckdb":
         return [look(path, table=name) for name in duckdb_tables(path)]
     if flags.header is False and kind_of(path) == "csv":
@@ -109,20 +109,20 @@ def _table(draft: Draft, name: str, flag: str) -> TableDraft:
     for table in draft.tables:
         if table.name == name:
             return table
-    known = ", ".join(table.name for table in draft.tables)
-    raise CommandError(f"{flag} names no table {name!r}", f"the tables are {known}", "give one of them")
+    names = ", ".join(table.name for table in draft.tables)
+    raise CommandError(f"{flag} names no table {name!r}", f"the tables are {names}", "give one of them")
 
 
-def _put(draft: Draft, given: str) -> None:
+def _put(draft: Draft, text: str) -> None:
     """cost=real:0:5000 for the column of that name, in whichever tables have it; visits.cost=... in one of them."""
-    name, sign, kind = given.partition("=")
+    name, sign, kind = text.partition("=")
     tables = [table for table in draft.tables if table.column(name)]
     if not tables:
         table_name, _, rest = name.partition(".")
         tables, name = [each for each in draft.tables if each.name == table_name and each.column(rest)], rest or name
     if not sign or not tables:
-        known = ", ".join(column.name for table in draft.tables for column in table.columns)
-        raise CommandError(f"--column {given} fits no column", f"the columns are {known}", "write cost=real:0:5000")
+        names = ", ".join(column.name for table in draft.tables for column in table.columns)
+        raise CommandError(f"--column {text} fits no column", f"the columns are {names}", "write cost=real:0:5000")
     for table in tables:
         table.put(column_given(name, kind))
 
@@ -147,17 +147,17 @@ def _set_units(draft: Draft, flags: Flags) -> None:
     draft.unit = None if unit == "row" else unit
     if draft.unit is None:
         return
-    for each in flags.units:
-        table, sign, column = each.partition("=")
+    for text in flags.units:
+        table, sign, column = text.partition("=")
         if sign:
             owned = _table(draft, table, "--unit")
             if owned.column(column) is None:
                 raise CommandError(
-                    f"--unit {each} fits no column", f"{table} has no {column!r}", "give one that it has"
+                    f"--unit {text} fits no column", f"{table} has no {column!r}", "give one that it has"
                 )
             if column != draft.unit and owned.column(draft.unit):
                 raise CommandError(
-                    f"--unit {each} names two units",
+                    f"--unit {text} names two units",
                     f"{table} has a column {draft.unit!r} itself, and that is whom to hide",
                     f"leave it out, or give --unit {column}",
                 )
@@ -166,4 +166,4 @@ def _set_units(draft: Draft, flags: Flags) -> None:
         if not table_.public and table_.unit is None and table_.column(draft.unit):
             table_.unit = draft.unit
         if table_.unit is not None:
-            table_.put(Column(table_.unit, "key", why="names the unit"))
+            table_.put(ColumnDraft(table_.unit, "key", why="names the unit"))

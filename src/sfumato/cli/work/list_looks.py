@@ -17,22 +17,22 @@ from ..shell_words import in_shell
 from ..telling import Outcome
 from ..watching import Terminal
 from .answers import show_release
-from .asked import Asked
 from .budgets import show_accounts
 from .ordering import order_of
 from .quoting import error_text, in_words
 from .run_words import WORDS, show_price, show_verdict
+from .typed_query import TypedQuery
 
 _WIDE = len("verdict")
 _ENDINGS = (".yaml", ".yml")
 
 
-def list_of(asked: Asked) -> Path | None:
+def list_of(question: TypedQuery) -> Path | None:
     """The list that was typed in place of a query; None where it is a query. All that options say, its file says."""
-    words = (asked.sql or "").split()
-    if asked.file is not None or len(words) != 1 or Path(words[0]).suffix.lower() not in _ENDINGS:
+    words = (question.sql or "").split()
+    if question.file is not None or len(words) != 1 or Path(words[0]).suffix.lower() not in _ENDINGS:
         return None
-    if asked != Asked(sql=asked.sql):
+    if question != TypedQuery(sql=question.sql):
         raise CommandError(
             "that option is for queries", f"{words[0]} says it for each of its releases", f"write it in {words[0]}"
         )
@@ -71,23 +71,23 @@ def rehearsed_list(folder: Path, file: Path, *, rows: int | None) -> Outcome:
 
     def show(console: Console) -> None:
         say(console, "MADE-UP ROWS: this says nothing about the data", style="bold yellow")
-        for each, result in zip(body.releases, results, strict=True):
+        for rehearsed, result in zip(body.releases, results, strict=True):
             console.print()
-            say(console, each.name, style="bold")
-            show_release(console, result, each.answer.alpha)
-            would = Text.assemble((each.answer.price, "bold"), ("  would be the price alone", "dim"))
-            facts(console, [("price", would), ("hides", each.answer.hides)])
+            say(console, rehearsed.name, style="bold")
+            show_release(console, result, rehearsed.answer.alpha)
+            would = Text.assemble((rehearsed.answer.price, "bold"), ("  would be the price alone", "dim"))
+            facts(console, [("price", would), ("hides", rehearsed.answer.hides)])
 
     return Outcome(body, show)
 
 
 def _show(console: Console, body: QuotesDocument, words: list[str]) -> None:
-    for each, more in zip(body.releases, words, strict=True):
-        status, style = WORDS[each.status]
-        at = f"at {100 * (1 - each.alpha):.6g} %{more}"
-        say(console, Text.assemble((each.name, "bold"), f"  {each.price} alone, ", (status, style)))
-        lines: list[tuple[str, Any]] = [("  hides", each.hides)]
-        facts(console, lines + [("  error", error_text(error, at)) for error in each.errors])
+    for quoted, more in zip(body.releases, words, strict=True):
+        status, style = WORDS[quoted.status]
+        at = f"at {100 * (1 - quoted.alpha):.6g} %{more}"
+        say(console, Text.assemble((quoted.name, "bold"), f"  {quoted.price} alone, ", (status, style)))
+        lines: list[tuple[str, Any]] = [("  hides", quoted.hides)]
+        facts(console, lines + [("  error", error_text(error, at)) for error in quoted.errors])
     console.print()
     show_price(console, body.price)
     show_accounts(console, body.budget, label=f"{'budget':{_WIDE}}", now=True)

@@ -42,12 +42,12 @@ def whole_or_nothing(folder: Path, *more: str) -> Iterator[None]:
         for path in _parts(folder, more):
             if path not in before:
                 shutil.rmtree(path) if path.is_dir() else path.unlink()
-        for path, held in before.items():
-            if held is not None and path.name in (YAML, IGNORED) and path.read_bytes() != held:
-                path.write_bytes(held)
-        for each in above:
-            if each.is_dir() and not any(each.iterdir()):
-                each.rmdir()
+        for path, content in before.items():
+            if content is not None and path.name in (YAML, IGNORED) and path.read_bytes() != content:
+                path.write_bytes(content)
+        for place in above:
+            if place.is_dir() and not any(place.iterdir()):
+                place.rmdir()
         raise
 
 
@@ -69,8 +69,8 @@ def open_ledger_of(folder: Path) -> Made:
     names = (YAML, IGNORED, PLACE, ANCHOR, KEY)
     before = {name for name in names[2:] if (folder / name).exists()}
     with project.ledger(create=True) as ledger:
-        told = tuple(project.open_accounts(ledger))
-    return Made(tuple(name for name in names if name not in before), told)
+        changes = tuple(project.open_accounts(ledger))
+    return Made(tuple(name for name in names if name not in before), changes)
 
 
 def ignore(folder: Path, data: Iterable[Path]) -> None:
@@ -79,9 +79,9 @@ def ignore(folder: Path, data: Iterable[Path]) -> None:
     names = sorted({path.relative_to(folder.resolve()).as_posix() for path in inside})
     escaped = [re.sub(r"([*?\[\\ ])", r"\\\1", name) for name in names]
     path = folder / IGNORED
-    held = path.read_text(encoding="utf-8") if path.is_file() else ""
+    content = path.read_text(encoding="utf-8") if path.is_file() else ""
     wanted = [f"/{KEY}", f"/{PLACE}*", f"/{LOCK}", *(f"/{name}" for name in escaped)]
-    missing = [line for line in wanted if line not in held.splitlines()]
+    missing = [line for line in wanted if line not in content.splitlines()]
     if missing:
-        head = "" if not held or held.endswith("\n") else "\n"
-        path.write_text(held + head + "\n".join(missing) + "\n", encoding="utf-8")
+        head = "" if not content or content.endswith("\n") else "\n"
+        path.write_text(content + head + "\n".join(missing) + "\n", encoding="utf-8")

@@ -19,11 +19,11 @@ Number = int | float | Fraction
 
 def exact(text: str, option: str) -> Number:
     """The number that was typed after an option."""
-    given = text.strip()
-    if (part := _PART.fullmatch(given)) and int(part[2]):
+    typed = text.strip()
+    if (part := _PART.fullmatch(typed)) and int(part[2]):
         return _plain(Fraction(int(part[1]), int(part[2])))
-    if _DECIMAL.fullmatch(given):
-        number = Fraction(Decimal(given))
+    if _DECIMAL.fullmatch(typed):
+        number = Fraction(Decimal(typed))
         if abs(number) > _LARGEST:
             raise CommandError(f"{option} is too large", f"{text[:60]!r} was given", "give a smaller number")
         return _plain(number)

@@ -72,20 +72,20 @@ class Prompts:
         self.console.print(Text(question, style="bold"))
         self.say(why, "dim")
         while True:
-            given = self._line(shown or default)
-            if given == "<":
+            typed = self._line(shown or default)
+            if typed == "<":
                 if self._answers:
                     raise BackError
                 self.say("this is the first question", "red")
-            elif given in ("?", "help"):
+            elif typed in ("?", "help"):
                 self.say(more, "italic")
             else:
                 try:
-                    answer = read(given or default)
+                    answer = read(typed or default)
                 except CommandError as error:
                     self.say(f"{error.why}; {error.fix}", "red")
                     continue
-                self._answers.append(given or default)
+                self._answers.append(typed or default)
                 return answer
 
     def _line(self, default: str) -> str:
@@ -112,9 +112,9 @@ class Prompts:
         )
 
 
-def _truth(given: str) -> bool:
-    if given.lower() in ("y", "yes"):
+def _truth(typed: str) -> bool:
+    if typed.lower() in ("y", "yes"):
         return True
-    if given.lower() in ("n", "no"):
+    if typed.lower() in ("n", "no"):
         return False
-    raise CommandError("no answer", f"{given[:40]!r} is neither yes nor no", "answer y or n")
+    raise CommandError("no answer", f"{typed[:40]!r} is neither yes nor no", "answer y or n")

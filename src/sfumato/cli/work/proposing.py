@@ -10,7 +10,7 @@ import re
 from dataclasses import dataclass, replace
 from typing import Literal, get_args
 
-from .looking import Declared
+from .table_looks import DeclaredColumn
 
 Kind = Literal["key", "category", "real", "whole", "flag", "date", "moment", "out"]
 KINDS: tuple[Kind, ...] = get_args(Kind)
@@ -24,7 +24,7 @@ _LIVES = ("1900-01-01", f"{_THIS_YEAR}-12-31")
 
 
 @dataclass(frozen=True)
-class Column:
+class ColumnDraft:
     """One column as sfumato.yaml will have it; "out" stays out of it.
 
     lower    bounds as text; None where nobody has said
@@ -106,43 +106,43 @@ _RULES = (
 )  # fmt: skip
 
 
-def propose(column: Declared) -> Column:
+def propose(column: DeclaredColumn) -> ColumnDraft:
     """What this column probably is."""
     words = _words(column.name)
-    found = _by_name(column.name, words)
-    return replace(_declared(found, column.type), decimals=_decimals(column.type)) if column.type else found
+    proposal = _by_name(column.name, words)
+    return replace(_declared(proposal, column.type), decimals=_decimals(column.type)) if column.type else proposal
 
 
-def _by_name(name: str, words: list[str]) -> Column:
-    told = set(words)
-    if told & _PEOPLE and told <= _PEOPLE | _NAMING:
-        return Column(name, "key", unit=SURE, why="names a person")
+def _by_name(name: str, words: list[str]) -> ColumnDraft:
+    distinct = set(words)
+    if distinct & _PEOPLE and distinct <= _PEOPLE | _NAMING:
+        return ColumnDraft(name, "key", unit=SURE, why="names a person")
     if words and words[-1] in ("id", "uuid", "guid", "identifier"):
-        return Column(name, "key", unit=1, why="names something")
+        return ColumnDraft(name, "key", unit=1, why="names something")
     if len(words) > 1 and words[-1] == "at":
-        return Column(name, "moment", *_DAYS, why="a moment")
+        return ColumnDraft(name, "moment", *_DAYS, why="a moment")
     for rule in _RULES:
-        if told & _set(rule.words):
-            return Column(name, rule.kind, rule.lower, rule.upper, why=rule.why)
-    return Column(name, "key", why="its name says nothing about it")
+        if distinct & _set(rule.words):
+            return ColumnDraft(name, rule.kind, rule.lower, rule.upper, why=rule.why)
+    return ColumnDraft(name, "key", why="its name says nothing about it")
 
 
-def _declared(found: Column, type_: str) -> Column:
+def _declared(proposal: ColumnDraft, type_: str) -> ColumnDraft:
     """The declared type decides where it says more than the name."""
     kind = _kind_of(type_)
-    if kind is None or kind == found.kind or found.kind == "out":
-        return found
+    if kind is None or kind == proposal.kind or proposal.kind == "out":
+        return proposal
     why = f"declared {type_.lower()}"
     if kind in ("out", "flag"):
-        return Column(found.name, kind, why=why)
+        return ColumnDraft(proposal.name, kind, why=why)
     if kind in ("date", "moment"):
-        lower, upper = (found.lower, found.upper) if found.kind in ("date", "moment") else _DAYS
-        return Column(found.name, kind, lower, upper, why=why)
-    if kind == "key" or (found.kind in ("key", "category") and found.why != "its name says nothing about it"):
-        return found  # text can hold anything, and numbers are names as often as amounts
-    if found.kind in ("real", "whole"):
-        return replace(found, kind=kind)
-    return Column(found.name, kind, why=why)
+        lower, upper = (proposal.lower, proposal.upper) if proposal.kind in ("date", "moment") else _DAYS
+        return ColumnDraft(proposal.name, kind, lower, upper, why=why)
+    if kind == "key" or (proposal.kind in ("key", "category") and proposal.why != "its name says nothing about it"):
+        return proposal  # text can hold anything, and numbers are names as often as amounts
+    if proposal.kind in ("real", "whole"):
+        return replace(proposal, kind=kind)
+    return ColumnDraft(proposal.name, kind, why=why)
 
 
 def _decimals(type_: str) -> int | None:

@@ -20,19 +20,19 @@ from ..problems import BUDGET
 from ..screen import facts, say
 from ..shell_words import in_shell
 from ..telling import Outcome
-from .asked import Asked
 from .budgets import show_accounts
 from .raising import raise_command
+from .typed_query import TypedQuery
 
 _WIDE = len("verdict")
 
 
-def quoted(folder: Path, asked: Asked, *, account: str | None, explain: bool, gauges: bool = False) -> Outcome:
+def quoted(folder: Path, question: TypedQuery, *, account: str | None, explain: bool, gauges: bool = False) -> Outcome:
     """Price a query of a project. Charges nothing, reads no data."""
-    text, options = asked.text(), asked.options()
+    text, options = question.text(), question.options()
     project = open_project(folder)
     plan = project.plan(text, **options)
-    order = Order(plan, account, alpha=asked.alpha)
+    order = Order(plan, account, alpha=question.alpha)
     document, offer = quote(project, order, explain=explain, gauges=gauges, group_rows=options.get("group_rows"))
     body = replace(document, errors=[in_words(each) for each in document.errors])
     raising = [raise_command(name, budget) for name, budget in offer.short.items()]
@@ -78,11 +78,11 @@ def _show(console: Console, body: QuoteDocument, plan: Plan[Any, Any], raising: 
         _show_steps(console, body.steps, body.statements)
 
 
-def _gauges(each: AccountDocument) -> list[str]:
+def _gauges(account: AccountDocument) -> list[str]:
     """The ways of adding up that are open, and what is spent in each."""
     return [
         f"{gauge.currency}: {gauge.spent:.6g} of {gauge.limit:.6g} spent, {gauge.left:.6g} left"
-        for gauge in [*each.gauges, *([] if each.delta is None else [each.delta])]
+        for gauge in [*account.gauges, *([] if account.delta is None else [account.delta])]
     ]
 
 

@@ -15,20 +15,20 @@ from ..shell_words import in_shell
 from ..telling import Outcome
 from ..watching import Terminal
 from .answers import show_release
-from .asked import Asked
+from .typed_query import TypedQuery
 
 
-def rehearsed(folder: Path, asked: Asked, *, rows: int | None) -> Outcome:
+def rehearsed(folder: Path, question: TypedQuery, *, rows: int | None) -> Outcome:
     """Run a query of a project on made-up rows. The ledger is not asked, and need not be there."""
-    text, options = asked.text(), asked.options()
+    text, options = question.text(), question.options()
     project = open_project(folder)
     plan = project.plan(text, **options)
-    document, release = rehearse(project, plan, alpha=asked.alpha, rows=rows, watch=Terminal())
+    document, release = rehearse(project, plan, alpha=question.alpha, rows=rows, watch=Terminal())
     body = replace(document, notes=[in_shell(line) for line in document.notes])
 
     def show(console: Console) -> None:
         say(console, "MADE-UP ROWS: this says nothing about the data", style="bold yellow")
-        show_release(console, release, asked.alpha)
+        show_release(console, release, question.alpha)
         console.print()
         would = Text.assemble((body.price, "bold"), ("  would be the price; the rehearsal was free", "dim"))
         facts(console, [("price", would), ("hides", body.hides)])

@@ -37,16 +37,16 @@ def show_price(console: Console, price: PriceDocument | None) -> None:
 def show_run(console: Console, body: RunDocument) -> None:
     """The table of releases, the price and the budget."""
     rows = []
-    for each in body.releases:
-        words, style = WORDS[each.status]
-        out = each.out or ""
-        if each.written is False:
+    for release in body.releases:
+        words, style = WORDS[release.status]
+        out = release.out or ""
+        if release.written is False:
             out += " (unchanged)"
-        rows.append([each.name, Text(words, style=style), each.price, out])
+        rows.append([release.name, Text(words, style=style), release.price, out])
     columns(console, ["release", "", "alone", "file"], rows)
-    for each in body.releases:
-        if each.problem is not None:
-            say(console, each.problem, first=f"{each.name}: ", style="red")
+    for release in body.releases:
+        if release.problem is not None:
+            say(console, release.problem, first=f"{release.name}: ", style="red")
     console.print()
     show_price(console, body.price)
     show_accounts(console, body.budget, label=f"{'budget':7}", now=body.dry_run)

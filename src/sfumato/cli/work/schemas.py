@@ -34,25 +34,25 @@ class _Schema(RootModel[dict[str, Any]]):
 
 def published(name: str | None, program: Any) -> Outcome:
     """One schema, or the list of them; `program` is the command line, which says what each is printed by."""
-    known = documents()
+    kinds = documents()
     if name is None:
-        names = _FILES | {each: _meaning(each, kind, program) for each, kind in sorted(known.items())}
+        names = _FILES | {each: _meaning(each, kind, program) for each, kind in sorted(kinds.items())}
         body = SchemasDocument(names=names)
         return Outcome(body, lambda console: _list(console, names))
     if name in _FILES:
-        found = file_schema(name)
-    elif name in known:
-        found = json_schema(known[name])
-        found["$schema"] = "https://json-schema.org/draft/2020-12/schema"
+        schema = file_schema(name)
+    elif name in kinds:
+        schema = json_schema(kinds[name])
+        schema["$schema"] = "https://json-schema.org/draft/2020-12/schema"
     else:
-        guess = meant(name, [*_FILES, *known])
+        guess = meant(name, [*_FILES, *kinds])
         fix = "`sfumato schema` lists them"
         raise CommandError(
             "there is no such schema",
             f"{name[:40]!r} is none of them",
             f"did you mean {guess}? {fix}" if guess else fix,
         )
-    return Outcome(_Schema(found), lambda console: console.print(json.dumps(found, indent=2), soft_wrap=True))
+    return Outcome(_Schema(schema), lambda console: console.print(json.dumps(schema, indent=2), soft_wrap=True))
 
 
 def documents() -> dict[str, type[Any]]:

@@ -36,7 +36,7 @@ SELECT diagnosis, COUNT(DISTINCT patient) AS patients
 
 
 @dataclass(frozen=True)
-class Step:
+class DemoStep:
     """One command: what it is for, and the code that it must end with."""
 
     about: str
@@ -51,18 +51,18 @@ class Step:
 
 
 STEPS = (
-    Step("A made-up hospital as a project: tables, sfumato.yaml, a ledger.", ("init", ".", "--example")),
-    Step("What is there, whom it hides, what may be spent. No data is read.", ("describe",)),
-    Step("What would this cost, and how exact would it be? Free.", ("quote", QUERY, "--unclip")),
-    Step("Ask it: it is paid for, then the data is read, and noise is added.", ("query", QUERY, "--unclip")),
-    Step("The same again is free, and the same: nobody can average the noise away.", ("query", QUERY, "--unclip")),
-    Step(
+    DemoStep("A made-up hospital as a project: tables, sfumato.yaml, a ledger.", ("init", ".", "--example")),
+    DemoStep("What is there, whom it hides, what may be spent. No data is read.", ("describe",)),
+    DemoStep("What would this cost, and how exact would it be? Free.", ("quote", QUERY, "--unclip")),
+    DemoStep("Ask it: it is paid for, then the data is read, and noise is added.", ("query", QUERY, "--unclip")),
+    DemoStep("The same again is free, and the same: nobody can average the noise away.", ("query", QUERY, "--unclip")),
+    DemoStep(
         "A dearer one. The budget is short, so it is refused before it runs.",
         ("query", DEAR, "--epsilon", "2"),
         BUDGET,
     ),
-    Step("The ledger: is every entry there, unchanged, and signed?", ("ledger", "verify")),
-    Step("A report that a compliance officer can sign.", ("ledger", "report")),
+    DemoStep("The ledger: is every entry there, unchanged, and signed?", ("ledger", "verify")),
+    DemoStep("A report that a compliance officer can sign.", ("ledger", "report")),
 )
 
 
@@ -126,9 +126,9 @@ def _clear(folder: Path) -> None:
     """Remove what an earlier demo made; refuse to touch anything else."""
     if not folder.exists():
         return
-    found = {path.relative_to(folder).as_posix() for path in folder.rglob("*") if not path.is_dir()}
-    ours = {name for name in found if name in _OWN or name.startswith(_BEGIN)}
-    if not folder.is_dir() or found - ours or (found and "plan.yaml" not in found):
+    files = {path.relative_to(folder).as_posix() for path in folder.rglob("*") if not path.is_dir()}
+    ours = {name for name in files if name in _OWN or name.startswith(_BEGIN)}
+    if not folder.is_dir() or files - ours or (files and "plan.yaml" not in files):
         raise CommandError(
             f"{folder} is not empty",
             "it holds files that no demo made, and nothing is overwritten",
@@ -155,8 +155,8 @@ def _truth(folder: Path) -> list[TruthPart]:
     project = open_project(folder)
     with project.ledger() as ledger:
         answer = project.curator(ledger).release(project.plan(QUERY, unclip=True)).value  # asked before, so free
-    found = zip(answer["ward"], answer["n"], answer.half_width("n"), strict=True)
-    return [TruthPart(ward=ward, answer=n, error=error, truth=true[ward]) for ward, n, error in found]
+    rows = zip(answer["ward"], answer["n"], answer.half_width("n"), strict=True)
+    return [TruthPart(ward=ward, answer=n, error=error, truth=true[ward]) for ward, n, error in rows]
 
 
 def _show_truth(console: Console, truth: list[TruthPart]) -> None:

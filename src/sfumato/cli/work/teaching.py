@@ -61,25 +61,25 @@ def taught(name: str, rounds: int) -> Outcome:
         )
     lesson = LESSONS[name]()
     with working("attacking"):
-        told = lesson.taught(rounds)
+        lesson_taught = lesson.taught(rounds)
     body = LessonDocument(
         name=name,
         attack=lesson.id,
         title=lesson.title,
         source=lesson.source,
         story=lesson.story,
-        found=told.found.text,
-        figures=dict(told.found.figures),
+        found=lesson_taught.found.text,
+        figures=dict(lesson_taught.found.figures),
         epsilon=lesson.epsilon,
         rounds=rounds,
-        right=told.ours.share,
-        right_from_bare_numbers=told.bare.share,
+        right=lesson_taught.ours.share,
+        right_from_bare_numbers=lesson_taught.bare.share,
         allowed=lesson.allowed,
         moral=lesson.moral,
     )
 
     def show(console: Console) -> None:
-        for number, part in enumerate(told.paragraphs()):
+        for number, part in enumerate(lesson_taught.paragraphs()):
             say(console, part, style="bold" if number == 0 else "")
             console.print()
 

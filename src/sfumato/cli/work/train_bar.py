@@ -11,19 +11,19 @@ from rich.progress import BarColumn, Progress, TextColumn
 from ..telling import screen
 
 
-def words(told: Any, last: dict[str, Any]) -> str:
+def words(progress: Any, last: dict[str, Any]) -> str:
     """What stands behind the bar. Measures are taken now and then: in between the last ones are shown."""
     for name in ("epsilon", "loss", "accuracy"):
-        if getattr(told, name) is not None:
-            last[name] = getattr(told, name)
-    parts = [f"step {told.step}/{told.steps}"]
+        if getattr(progress, name) is not None:
+            last[name] = getattr(progress, name)
+    parts = [f"step {progress.step}/{progress.steps}"]
     parts += [f"epsilon {last['epsilon']:.3g}"] if "epsilon" in last else []
     parts += [f"loss {last['loss']:.4g}"] if "loss" in last else []
     parts += [f"accuracy {last['accuracy']:.1%}"] if "accuracy" in last else []
-    if told.seconds is not None:
+    if progress.seconds is not None:
         from ...learn.forecasting import duration
 
-        parts.append(f"{duration(told.seconds)} left" if told.seconds >= 1 else "nearly done")
+        parts.append(f"{duration(progress.seconds)} left" if progress.seconds >= 1 else "nearly done")
     return "  ".join(parts)
 
 
@@ -39,9 +39,9 @@ def training_bar(steps: int) -> Iterator[Callable[[Any], None] | None]:
     shown = Progress(BarColumn(20), TextColumn("{task.description}"), console=console, transient=True)
     task = shown.add_task("", total=steps)
 
-    def tell(told: Any) -> None:
+    def tell(progress: Any) -> None:
         with suppress(Exception):
-            shown.update(task, completed=told.step, description=console.sign(words(told, last)))
+            shown.update(task, completed=progress.step, description=console.sign(words(progress, last)))
 
     with shown:
         yield tell

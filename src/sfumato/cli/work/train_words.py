@@ -46,7 +46,7 @@ def _price(body: TrainDocument) -> list[tuple[str, Any]]:
 
 def _training(body: TrainDocument) -> list[tuple[str, Any]]:
     model, steps = body.model, body.steps
-    made = f"{model.name}, {model.parameters:,} parameters, tells {model.target} from {', '.join(model.features)}"
+    network = f"{model.name}, {model.parameters:,} parameters, tells {model.target} from {', '.join(model.features)}"
     code = [] if model.code is None else [("code", f"{model.code}, a file of your own, ran in this process")]
     count = f"{steps.planned:,}" if steps.done in (None, steps.planned) else f"{steps.done:,} of {steps.planned:,}"
     how = f"{count} of about {steps.batch:,.6g} units each ({steps.slots:,} slots), by {steps.optimizer}"
@@ -55,7 +55,7 @@ def _training(body: TrainDocument) -> list[tuple[str, Any]]:
     )
     more = f", with {steps.margin:.2%} more for float errors" if steps.margin else ""
     return [
-        ("model", made),
+        ("model", network),
         *code,
         ("steps", how),
         ("clip", f"{steps.clip}, to {steps.norm:.6g}{more}"),
@@ -68,20 +68,20 @@ def _forecast(body: TrainDocument) -> list[tuple[str, Any]]:
         return []
     from ...learn.forecasting import duration, size
 
-    told = (
+    outlook = (
         f"about {duration(body.forecast.seconds)} ({duration(body.forecast.step)} a step), {size(body.forecast.bytes)}"
     )
-    return [("forecast", Text.assemble(told, (" of memory, measured on made-up records", "dim")))]
+    return [("forecast", Text.assemble(outlook, (" of memory, measured on made-up records", "dim")))]
 
 
 def _measures(body: TrainDocument) -> list[tuple[str, Any]]:
-    found = body.measured
-    if found is None:
+    measured = body.measured
+    if measured is None:
         return []
-    on = f" on {found.records:,} public records"
-    if found.accuracy is None:
-        return [("loss", Text.assemble((f"{found.loss:.4g}", "bold"), on))]
-    return [("accuracy", Text.assemble((f"{found.accuracy:.2%}", "bold"), f"{on}; loss {found.loss:.4g}"))]
+    on = f" on {measured.records:,} public records"
+    if measured.accuracy is None:
+        return [("loss", Text.assemble((f"{measured.loss:.4g}", "bold"), on))]
+    return [("accuracy", Text.assemble((f"{measured.accuracy:.2%}", "bold"), f"{on}; loss {measured.loss:.4g}"))]
 
 
 def _receipt(body: TrainDocument) -> list[tuple[str, Any]]:

@@ -12,17 +12,17 @@ from . import wizard_words as words
 from .column_words import bounded, checked, listed
 from .draft import Draft, TableDraft
 from .prompts import Prompts
-from .proposing import BOUNDED, SURE, Column
+from .proposing import BOUNDED, SURE, ColumnDraft
 
 
-def ask_unit(prompts: Prompts, draft: Draft, given: str | None = None) -> None:
+def ask_unit(prompts: Prompts, draft: Draft, proposed: str | None = None) -> None:
     """Whom to hide, and which column of each table says whose row it is."""
     prompts.heading("3  Whom to hide")
     draft.tables.sort(
         key=lambda table: -_likely(table)
     )  # the table whose column names a person gives the unit its name
     first = draft.tables[0]
-    likely = given or sure_unit(first)
+    likely = proposed or sure_unit(first)
     while True:
         draft.unit = prompts.ask(
             "Whose presence is to be hidden?",
@@ -55,7 +55,7 @@ def ask_unit(prompts: Prompts, draft: Draft, given: str | None = None) -> None:
             prompts.say(f"{table.name} is left out.", "yellow")
             draft.tables.remove(table)
         elif table.unit is not None:
-            table.put(Column(table.unit, "key", why="names the unit"))
+            table.put(ColumnDraft(table.unit, "key", why="names the unit"))
 
 
 def sure_unit(table: TableDraft) -> str | None:
@@ -102,52 +102,52 @@ def ask_bounds(prompts: Prompts, draft: Draft) -> None:
     """Bounds of numbers and dates, values of categories. What was said of one table is proposed for the next."""
     prompts.heading("4  What the columns may hold")
     prompts.say(words.BOUNDS_SAY)
-    known: dict[tuple[str, str], Column] = {}
+    answered: dict[tuple[str, str], ColumnDraft] = {}
     for table in draft.tables:
         for column in table.columns:
-            before = known.get((column.name, column.kind))
-            told = (
+            before = answered.get((column.name, column.kind))
+            likely = (
                 column
                 if before is None
                 else replace(column, lower=before.lower, upper=before.upper, values=before.values)
             )
             if column.kind == "category" and table.public:
-                table.put(told if told.values else replace(told, kind="key"))  # its groups are public anyway
+                table.put(likely if likely.values else replace(likely, kind="key"))  # its groups are public anyway
             elif column.kind == "category":
-                table.put(_ask_values(prompts, f"{table.name}.{column.name}", told))
+                table.put(_ask_values(prompts, f"{table.name}.{column.name}", likely))
             elif column.kind in BOUNDED:
-                table.put(_ask_bounds(prompts, f"{table.name}.{column.name}", told))
-            known.setdefault((column.name, column.kind), table.column(column.name) or column)
+                table.put(_ask_bounds(prompts, f"{table.name}.{column.name}", likely))
+            answered.setdefault((column.name, column.kind), table.column(column.name) or column)
 
 
-def _ask_values(prompts: Prompts, place: str, column: Column) -> Column:
-    def read(text: str) -> Column:
+def _ask_values(prompts: Prompts, place: str, column: ColumnDraft) -> ColumnDraft:
+    def read(text: str) -> ColumnDraft:
         if text == "unknown":
             return replace(column, kind="key", values=())
         return checked(replace(column, values=listed(text)))
 
-    known = ", ".join(column.values)
+    values = ", ".join(column.values)
     return prompts.ask(
         f"{place}: which values are there?",
         why=words.VALUES_WHY,
         more=words.VALUES_MORE,
         read=read,
-        default=known or "unknown",
+        default=values or "unknown",
     )
 
 
-def _ask_bounds(prompts: Prompts, place: str, column: Column) -> Column:
-    def read(text: str) -> Column:
+def _ask_bounds(prompts: Prompts, place: str, column: ColumnDraft) -> ColumnDraft:
+    def read(text: str) -> ColumnDraft:
         return replace(column, kind="out", why="it has no bounds") if text == "out" else bounded(column, text)
 
     times = column.kind in ("date", "moment")
-    known = None if column.missing else f"{column.lower} {column.upper}"
+    ends = None if column.missing else f"{column.lower} {column.upper}"
     return prompts.ask(
         f"{place}: the {'first and last day' if times else 'smallest and largest number'} that may count?",
         why=words.DATES_WHY if times else words.BOUNDS_WHY,
         more=words.BOUNDS_MORE,
         read=read,
-        default=known or "out",
+        default=ends or "out",
     )
 
 

@@ -13,9 +13,9 @@ from . import wizard_words as words
 from .column_words import column_given, listed
 from .draft import TableDraft, plain_name
 from .flags import Flags, encoded
-from .looking import SUFFIXES, Look, duckdb_tables, kind_of, look, look_by_place
 from .prompts import Prompts
-from .proposing import Column, propose
+from .proposing import ColumnDraft, propose
+from .table_looks import SUFFIXES, TableLook, duckdb_tables, kind_of, look, look_by_place
 from .writing_cells import day_given, number_given
 
 
@@ -23,14 +23,14 @@ def ask_tables(prompts: Prompts, folder: Path, flags: Flags) -> list[TableDraft]
     """Which files there are, and what is in them by their own account, where flags do not say it beforehand."""
     prompts.heading("1  The data")
     near = folder if folder.is_dir() else Path()
-    found = [path.name for path in sorted(near.iterdir()) if _is_data(path)]
+    names = [path.name for path in sorted(near.iterdir()) if _is_data(path)]
     paths = list(flags.sources) or prompts.ask(
         "Which files hold the data?",
         why=words.FILES_WHY,
         more=words.FILES_MORE,
         read=lambda text: _paths(text, folder),
-        default=", ".join(found[:5]),
-        shown=", ".join(found[:5]) or "no default",
+        default=", ".join(names[:5]),
+        shown=", ".join(names[:5]) or "no default",
     )
     tables: list[TableDraft] = []
     for path in paths:
@@ -61,7 +61,7 @@ def _paths(text: str, folder: Path) -> list[Path]:
     return paths
 
 
-def _looks(prompts: Prompts, path: Path, flags: Flags) -> list[Look]:
+def _looks(prompts: Prompts, path: Path, flags: Flags) -> list[TableLook]:
     kind = kind_of(path)
     if kind == "duckdb":
         names = duckdb_tables(path)
@@ -78,7 +78,7 @@ def _looks(prompts: Prompts, path: Path, flags: Flags) -> list[Look]:
     return [_ask_cells(prompts, _ask_names(prompts, path, flags.header), flags)]
 
 
-def _ask_names(prompts: Prompts, path: Path, header: bool | None) -> Look:
+def _ask_names(prompts: Prompts, path: Path, header: bool | None) -> TableLook:
     """What the columns of a CSV file are called: by its first line, or by somebody's word."""
     named = header
     if named is None:
@@ -106,7 +106,7 @@ def _ask_names(prompts: Prompts, path: Path, header: bool | None) -> Look:
     )
 
 
-def _ask_cells(prompts: Prompts, seen: Look, flags: Flags) -> Look:
+def _ask_cells(prompts: Prompts, seen: TableLook, flags: Flags) -> TableLook:
     """How its cells are written, where that is not said and something suggests that it should be: blanks in the line of
     names, no such line, or semicolons, which people use where commas stand in numbers."""
     written: dict[str, Any] = {}
@@ -138,14 +138,14 @@ def ask_dates(prompts: Prompts, table: TableDraft, flags: Flags) -> None:
     if flags.dates is not None or not {"date", "moment"} & kinds or table.look.written.get("decimal", ".") == ".":
         return
     clock = " 23:59:58" * ("moment" in kinds)
-    said = prompts.ask(
+    written = prompts.ask(
         f"How does {table.look.path.name} write the last day of 2026{', two seconds before its end' if clock else ''}?",
         why=words.DATES_FORM_WHY,
         more=words.DATES_FORM_MORE,
         read=day_given,
         default=f"31.12.2026{clock}",
     )
-    table.look = replace(table.look, written={**table.look.written, **said})
+    table.look = replace(table.look, written={**table.look.written, **written})
 
 
 def _names(text: str) -> list[str]:
@@ -190,11 +190,11 @@ def _show_columns(prompts: Prompts, table: TableDraft) -> None:
     columns(prompts.console, ("", "column", "kind", "because"), rows)
 
 
-def _changes(text: str, table: TableDraft) -> list[Column]:
+def _changes(text: str, table: TableDraft) -> list[ColumnDraft]:
     """cost=whole, note=out: commas stand between changes, and between the values of a category."""
     if text.lower() in ("y", "yes"):
         return []
-    changed: list[Column] = []
+    changed: list[ColumnDraft] = []
     for part in re.split(r",\s*(?=[^,=<>]*=)", text):  # <=50K is a value
         name, sign, kind = part.strip().partition("=")
         old = table.column(name.strip())

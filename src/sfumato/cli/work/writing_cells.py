@@ -32,8 +32,8 @@ def number_given(text: str) -> dict[str, str]:
     signs = _NUMBER.fullmatch(text.strip())
     if signs is None:
         raise CommandError("no number", f"{text[:40]!r} is not 1234.5 in another form", "write it like 1.234,5")
-    said = {name: sign for name, sign in signs.groupdict().items() if sign != {"decimal": "."}.get(name, "")}
-    return checked(said)
+    conventions = {name: sign for name, sign in signs.groupdict().items() if sign != {"decimal": "."}.get(name, "")}
+    return checked(conventions)
 
 
 def day_given(text: str) -> dict[str, str]:

@@ -13,7 +13,7 @@ from ...errors import ArgumentError
 from ...schema import real
 from .draft import Draft, TableDraft
 from .making import ANCHOR, KEY, PLACE
-from .proposing import Column
+from .proposing import ColumnDraft
 
 _PLAIN = re.compile(r"[A-Za-z_][A-Za-z0-9_-]*")
 _NOT_PLAIN = frozenset(["y", "n", "yes", "no", "on", "off", "true", "false", "null", "none", "nan", "inf"])
@@ -103,7 +103,7 @@ def _table(page: _Page, table: TableDraft, draft: Draft) -> None:
         _column(page, column)
 
 
-def _column(page: _Page, column: Column) -> None:
+def _column(page: _Page, column: ColumnDraft) -> None:
     name = f"      {scalar(column.name)}"
     if column.kind == "out":
         page.add(f"      # {scalar(column.name)} is left out: {column.why or 'as you said'}")
@@ -123,7 +123,7 @@ def _column(page: _Page, column: Column) -> None:
         page.add(f"{name}: {column.kind}")
 
 
-def _has_decimals(column: Column) -> bool:
+def _has_decimals(column: ColumnDraft) -> bool:
     """Is it declared DECIMAL, with bounds that have no more places?"""
     if column.kind != "real" or column.decimals is None or column.lower is None or column.upper is None:
         return False

@@ -7,6 +7,6 @@ watching    a pass, watched
 """
 
 from .memory import Mixed
-from .watching import Trace, Watch, as_one, same
+from .watching import OwnerWatch, Trace, as_one, same
 
-__all__ = ["Mixed", "Trace", "Watch", "as_one", "same"]
+__all__ = ["Mixed", "OwnerWatch", "Trace", "as_one", "same"]

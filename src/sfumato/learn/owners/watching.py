@@ -1,8 +1,8 @@
 """A pass through a model, watched: whose is every number that it makes?
 
-`Watch.over(inputs, target)` follows every operation of torch that runs inside it, with gradients or without, and at the
-end `Watch.settle(losses)` answers: is loss i a function of record i alone, and did the model take the same steps on the
-same layouts as when it was looked at first?
+`OwnerWatch.over(inputs, target)` follows every operation of torch that runs inside it, with gradients or without, and
+at the end `OwnerWatch.settle(losses)` answers: is loss i a function of record i alone, and did the model take the same
+steps on the same layouts as when it was looked at first?
 
 Claim: if a strict watch settles, then loss i depends on record i, its place in the batch and nobody's numbers alone,
 and nothing of the records is left in a tensor that is older than the pass.
@@ -44,7 +44,7 @@ class _Open(threading.local):
     """The watches of this thread that are open, the last one inside of the others: torch's modes are a thread's own."""
 
     def __init__(self) -> None:
-        self.watches: list[Watch] = []
+        self.watches: list[OwnerWatch] = []
 
 
 _OPEN = _Open()
@@ -76,7 +76,7 @@ _STAYS = (
 _ANOTHER = "records do not lie where they lay for made-up records: the model's steps depend on the data, or change"
 
 
-class Watch:
+class OwnerWatch:
     """Follows the passes of one model, one at a time.
 
     strict  refuse numbers that leave torch
@@ -90,7 +90,7 @@ class Watch:
         self._modes = (_Operations(self), _Functions(self))
 
     @contextmanager
-    def over(self, tensors: Sequence[torch.Tensor], records: int) -> Iterator[Watch]:
+    def over(self, tensors: Sequence[torch.Tensor], records: int) -> Iterator[OwnerWatch]:
         """One pass, over tensors of so many records."""
         self.open(tensors, records)
         try:
@@ -268,7 +268,7 @@ class _Operations(TorchDispatchMode):  # type: ignore[no-untyped-call]
     def _should_skip_dynamo(cls) -> bool:
         return False  # nothing is compiled here, and the compiler takes seconds to import
 
-    def __init__(self, watch: Watch) -> None:
+    def __init__(self, watch: OwnerWatch) -> None:
         super().__init__()  # type: ignore[no-untyped-call]
         self._watch = watch
 
@@ -279,7 +279,7 @@ class _Operations(TorchDispatchMode):  # type: ignore[no-untyped-call]
 class _Functions(TorchFunctionMode):
     """Above it: ways out of torch that compute nothing."""
 
-    def __init__(self, watch: Watch) -> None:
+    def __init__(self, watch: OwnerWatch) -> None:
         super().__init__()
         self._watch = watch
 
@@ -287,4 +287,4 @@ class _Functions(TorchFunctionMode):
         return self._watch.called(func, args, kwargs or {})
 
 
-__all__ = ["Trace", "Watch", "as_one", "same"]
+__all__ = ["OwnerWatch", "Trace", "as_one", "same"]

@@ -117,9 +117,9 @@ def lstm(x: Tensor, h0: Tensor, c0: Tensor, w: Weights, reverse: bool) -> tuple[
     return hs, cs, gates, tanhs, unprojected
 
 
-def lstm_back(kept: tuple[Tensor, ...], w: Weights, reverse: bool, grad: Tensor, grad_c: Tensor) -> Back:
+def lstm_back(saved: tuple[Tensor, ...], w: Weights, reverse: bool, grad: Tensor, grad_c: Tensor) -> Back:
     """From gradients at the outputs and at the last cell state, which is used up, to those at the gates."""
-    _, cs, gates, tanhs, _ = kept
+    _, cs, gates, tanhs, _ = saved
     _, steps, records, hidden = gates.shape
     dh, dc, scratch = torch.zeros_like(grad[0]), grad_c, torch.empty_like(grad_c)
     back = gates.new_empty(steps, records, 4 * hidden)
@@ -172,9 +172,9 @@ def gru(x: Tensor, h0: Tensor, w: Weights, reverse: bool) -> tuple[Tensor, ...]:
     return hs, gates, inner
 
 
-def gru_back(kept: tuple[Tensor, ...], w: Weights, reverse: bool, grad: Tensor) -> Back:
+def gru_back(saved: tuple[Tensor, ...], w: Weights, reverse: bool, grad: Tensor) -> Back:
     """As `lstm_back`; the new gate's gradient differs between the input's side and the hidden side by the factor r."""
-    hs, gates, inner = kept
+    hs, gates, inner = saved
     _, steps, records, hidden = gates.shape
     dh, scratch, dn = gates.new_zeros(3, records, hidden).unbind()
     ih, hh = gates.new_empty(steps, records, 3 * hidden), gates.new_empty(steps, records, 3 * hidden)
@@ -210,9 +210,9 @@ def elman(x: Tensor, h0: Tensor, w: Weights, reverse: bool, squash: Callable[[Te
     return (hs,)
 
 
-def elman_back(kept: tuple[Tensor, ...], w: Weights, reverse: bool, grad: Tensor, rectified: bool) -> Back:
+def elman_back(saved: tuple[Tensor, ...], w: Weights, reverse: bool, grad: Tensor, rectified: bool) -> Back:
     """As `lstm_back`; the activation's slope is read from its value, so nothing but the states was kept."""
-    hs = after(kept[0], reverse)
+    hs = after(saved[0], reverse)
     back, dh = torch.empty_like(hs), torch.zeros_like(hs[0])
     rows, outputs, h = back.unbind(), grad.unbind(), hs.unbind()
     for t, _, _ in reversed(order(hs.shape[0], reverse)):

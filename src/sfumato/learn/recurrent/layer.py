@@ -54,8 +54,8 @@ class Uses:
     def ran(self) -> bool:
         return self._found is not None
 
-    def keep(self, found: list[Use]) -> None:
-        self._found = found
+    def keep(self, uses: list[Use]) -> None:
+        self._found = uses
 
     def __call__(self) -> list[Use]:
         if self._found is None:
@@ -143,12 +143,12 @@ class RecurrentLayer(torch.autograd.Function):
 _NAMES = ("handle", "x", "h0", "c0", "w_ih", "w_hh", "b_ih", "b_hh", "w_hr")
 
 
-def parts(made: Tensor, steps: int, hidden: int, kind: str, reverse: bool) -> tuple[Tensor, Tensor, Tensor | None]:
+def parts(states: Tensor, steps: int, hidden: int, kind: str, reverse: bool) -> tuple[Tensor, Tensor, Tensor | None]:
     """Outputs, last hidden state and, of an LSTM, last cell state."""
     if kind != "LSTM":
-        return made, cells.final(made, reverse), None
-    outputs = made[:steps]
-    return outputs, cells.final(outputs, reverse), _unrows(made[steps:], hidden)
+        return states, cells.final(states, reverse), None
+    outputs = states[:steps]
+    return outputs, cells.final(outputs, reverse), _unrows(states[steps:], hidden)
 
 
 def _rows(cell: Tensor, wide: int) -> Tensor:
@@ -191,18 +191,18 @@ def _ahead(
 
 def _back(
     kind: str,
-    kept: tuple[Tensor, ...],
+    saved: tuple[Tensor, ...],
     weights: cells.Weights,
     reverse: bool,
     grad: Tensor,
 ) -> cells.Back:
     if kind == "LSTM":
-        steps, hidden = kept[3].shape[0], kept[3].shape[2]
+        steps, hidden = saved[3].shape[0], saved[3].shape[2]
         last = _unrows(grad[steps:], hidden).clone(memory_format=torch.contiguous_format)
-        return cells.lstm_back(kept, weights, reverse, grad[:steps], last)
+        return cells.lstm_back(saved, weights, reverse, grad[:steps], last)
     if kind == "GRU":
-        return cells.gru_back(kept, weights, reverse, grad)
-    return cells.elman_back(kept, weights, reverse, grad, kind == "RNN_RELU")
+        return cells.gru_back(saved, weights, reverse, grad)
+    return cells.elman_back(saved, weights, reverse, grad, kind == "RNN_RELU")
 
 
 def _wide(tensor: Tensor | None) -> Any:

@@ -79,17 +79,17 @@ class Known(Rule):
         self._gradients, self._squares = blanked(self._gradients, which), None
 
 
-def lengths(held: torch.Tensor, floor: float = TINY) -> torch.Tensor:
+def lengths(gradients: torch.Tensor, floor: float = TINY) -> torch.Tensor:
     """(records,): upper bounds of the squared norms of what is held for each record."""
-    records = held.shape[0]
-    count = math.prod(held.shape[1:])
-    if held.dim() == 3 and held.stride(1) < held.stride(2):
-        held = held.transpose(1, 2)  # in the order in which it lies
-    if held.dim() > 2 and held.shape[1] > 1:
-        norms = torch.linalg.vector_norm(held.reshape(records, held.shape[1], -1), dim=-1)
-        terms = held.shape[1] + count // max(held.shape[1], 1)
+    records = gradients.shape[0]
+    count = math.prod(gradients.shape[1:])
+    if gradients.dim() == 3 and gradients.stride(1) < gradients.stride(2):
+        gradients = gradients.transpose(1, 2)  # in the order in which it lies
+    if gradients.dim() > 2 and gradients.shape[1] > 1:
+        norms = torch.linalg.vector_norm(gradients.reshape(records, gradients.shape[1], -1), dim=-1)
+        terms = gradients.shape[1] + count // max(gradients.shape[1], 1)
         return squared(torch.linalg.vector_norm(norms, dim=-1), terms, (count + 8) * floor)
-    return squared(torch.linalg.vector_norm(held.reshape(records, -1), dim=-1), count, (count + 8) * floor)
+    return squared(torch.linalg.vector_norm(gradients.reshape(records, -1), dim=-1), count, (count + 8) * floor)
 
 
 def blanked(rows: torch.Tensor, which: torch.Tensor) -> torch.Tensor:

@@ -156,9 +156,9 @@ def _aside(parts: torch.Tensor) -> torch.Tensor:
     return parts.transpose(0, 1).flatten(1, 2)
 
 
-def _for_all(given: Any, dims: int) -> tuple[int, ...]:
+def _for_all(sizes: Any, dims: int) -> tuple[int, ...]:
     """One number for each dimension, where one stands for all."""
-    return tuple(given) * dims if len(given) == 1 else tuple(given)
+    return tuple(sizes) * dims if len(sizes) == 1 else tuple(sizes)
 
 
 def _measured(

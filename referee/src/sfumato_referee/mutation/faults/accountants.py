@@ -18,10 +18,10 @@ FAULTS = Shelf("accountants")
 
 @FAULTS.fault("the classic formula for Gaussian noise", by=attacks("A1"))
 def classic() -> None:
-    def made(_: Any) -> Any:
+    def use_classic_formula(_: Any) -> Any:
         return lambda mu_squared, target: Fraction(math.sqrt(2 * math.log(1.25 / target) * mu_squared))
 
-    swap(gdp, "least_epsilon", made)
+    swap(gdp, "least_epsilon", use_classic_formula)
 
 
 @FAULTS.fault("rho is converted without its delta", by=attacks("A1"))
@@ -31,24 +31,24 @@ def rho_alone() -> None:
 
 @FAULTS.fault("sampling at half the rate", by=attacks("A1"))
 def half_the_rate() -> None:
-    def made(pair: Any) -> Any:
+    def halve_rate(pair: Any) -> Any:
         def thinner(event: Any, tail: float) -> Any:
             return pair(Poisson(event.event, event.rate / 2) if isinstance(event, Poisson) else event, tail)
 
         return thinner
 
-    plant(seams.PAIR, made)
+    plant(seams.PAIR, halve_rate)
 
 
 @FAULTS.fault("repetitions are counted once", by=attacks("A1"))
 def no_repeats() -> None:
-    def made(total: Any) -> Any:
+    def count_once(total: Any) -> Any:
         def once(event: Any, price: Any) -> Any:
             return total(event.event if isinstance(event, Repeat) else event, price)
 
         return once
 
-    swap_everywhere(composition.total, made)
+    swap_everywhere(composition.total, count_once)
 
 
 @FAULTS.fault("groups at the price of one", by=attacks("A1"))
@@ -58,22 +58,22 @@ def no_groups() -> None:
 
 @FAULTS.fault("shuffled reports of ten times as many", by=attacks("A1"))
 def more_users() -> None:
-    def made(checked: Any) -> Any:
+    def enlarge_crowd(checked: Any) -> Any:
         def crowded(event: Any) -> Any:
-            found = checked(event)
-            return type(found)(found.event, 10 * found.users)
+            shuffled = checked(event)
+            return type(shuffled)(shuffled.event, 10 * shuffled.users)
 
         return crowded
 
-    plant(seams.SHUFFLED, made)
+    plant(seams.SHUFFLED, enlarge_crowd)
 
 
 @FAULTS.fault("prices are rounded down", by=attacks("A1"))
 def rounded_down() -> None:
-    def made(epsilon: Any) -> Any:
+    def round_down(epsilon: Any) -> Any:
         return lambda event, delta: Fraction(math.floor(100 * epsilon(event, delta)), 100)
 
-    swap(approximate, "epsilon", made)
+    swap(approximate, "epsilon", round_down)
 
 
 @FAULTS.fault("sampling of pure events by the rate alone", by=attacks("A1"))
@@ -85,15 +85,15 @@ def rate_alone() -> None:
 def no_failures() -> None:
     """An (epsilon, delta) event shows everything with probability delta: an infinite loss, here forgotten."""
 
-    def made(pair: Any) -> Any:
+    def forget_failures(pair: Any) -> Any:
         return lambda event, tail: replace(pair(event, tail), infinite=0.0)
 
-    plant(seams.PAIR, made)
+    plant(seams.PAIR, forget_failures)
 
 
 @FAULTS.fault("only the dearest part of a sequence counts", by=attacks("A1"))
 def dearest_alone() -> None:
-    def made(total: Any) -> Any:
+    def take_dearest(total: Any) -> Any:
         def dearest(event: Any, price: Any) -> Any:
             if isinstance(event, Sequence):
                 return max(total(part, price) for part in event.events)
@@ -101,22 +101,22 @@ def dearest_alone() -> None:
 
         return dearest
 
-    swap_everywhere(composition.total, made)
+    swap_everywhere(composition.total, take_dearest)
 
 
 @FAULTS.fault("an account has room for noise of half the size", by=attacks("A1"))
 def wide_account() -> None:
     """Every price is right, and the limit of the sum of Gaussians is not."""
 
-    def made(member: Any) -> Any:
-        def wide(name: str, *given: Any) -> Any:
-            right = member(name, *given)
+    def widen(member: Any) -> Any:
+        def wide(name: str, *terms: Any) -> Any:
+            right = member(name, *terms)
             return replace(right, limit=4 * right.limit) if name in ("gaussian", "smoothed") else right
 
         return wide
 
-    plant(seams.MEMBER, made)
-    plant(seams.MEMBER_APART, made)
+    plant(seams.MEMBER, widen)
+    plant(seams.MEMBER_APART, widen)
 
 
 @FAULTS.fault("held steps cost sums of plans nothing", by=attacks("A1"))
@@ -127,7 +127,7 @@ def steps_for_nothing() -> None:
 
 @FAULTS.fault("rho of a group grows with its size, not with the square", by=attacks("A1"))
 def rho_of_a_group() -> None:
-    def made(grouped: Any) -> Any:
+    def grow_linearly(grouped: Any) -> Any:
         def linear(event: Any, size: int, together: bool) -> Any:
             if isinstance(event, ZeroConcentrated):
                 return ZeroConcentrated(rho=size * event.rho, relation=event.relation)
@@ -135,12 +135,12 @@ def rho_of_a_group() -> None:
 
         return linear
 
-    plant(seams.GROUP, made)
+    plant(seams.GROUP, grow_linearly)
 
 
 @FAULTS.fault("the best of many tries at the price of one", by=attacks("A1"))
 def one_try() -> None:
-    def made(epsilon: Any) -> Any:
+    def price_one_try(epsilon: Any) -> Any:
         return lambda event, **named: epsilon(event.event if isinstance(event, BestOf) else event, **named)
 
-    swap_everywhere(price.epsilon, made)
+    swap_everywhere(price.epsilon, price_one_try)

@@ -28,7 +28,7 @@ def told_on() -> None:
 
 @FAULTS.fault("the data is opened, and then it is paid", by=(*attacks("L4", "L3"), *plans("Laplace")))
 def opened_first() -> None:
-    def made(release: Any) -> Any:
+    def open_before_paying(release: Any) -> Any:
         def early(self: Any, plan: Any, **named: Any) -> Any:
             receipt = _receipt_of(self, plan)
             answer = canonical(surface.run(plan, opened_with(self.private, receipt, plan.opens), Noise(self._bits)))
@@ -41,7 +41,7 @@ def opened_first() -> None:
 
         return early
 
-    swap(curator.Curator, "release", made)
+    swap(curator.Curator, "release", open_before_paying)
 
 
 def _receipt_of(door: Any, plan: Any) -> Any:
@@ -52,10 +52,10 @@ def _receipt_of(door: Any, plan: Any) -> Any:
 
 @FAULTS.fault("the unit of the data is not compared", by=plans("Laplace", "Gaussian"))
 def any_unit() -> None:
-    def made(_: Any) -> Any:
+    def ignore_unit(_: Any) -> Any:
         return lambda self, plan: plan.check_schema(self.private.schema)
 
-    plant(seams.FITS, made)
+    plant(seams.FITS, ignore_unit)
 
 
 @FAULTS.fault("answers are not kept", by=(*plans("Laplace"), *attacks("B1")))
@@ -75,8 +75,8 @@ def shown() -> None:
     swap(private.Private, "__repr__", lambda _: lambda self: f"<Private {self.name}: {_all_of(self)}>")
 
 
-def _all_of(given: private.Private) -> str:
-    return "; ".join(str(vars(each)) for each in tables_of(given).sources.values())
+def _all_of(data_set: private.Private) -> str:
+    return "; ".join(str(vars(each)) for each in tables_of(data_set).sources.values())
 
 
 @FAULTS.fault("the data goes into a pickle", by=attacks("P1"))
@@ -100,8 +100,8 @@ def seeds() -> None:
     swap(curator.Curator, "__init__", lambda _: _any_bits)
 
 
-def _any_bits(self: Any, given: Any, ledger: Any, *, accounts: Any = None, bits: Any = None) -> None:
-    self.private, self.ledger, self.accounts = given, ledger, accounts or ()
+def _any_bits(self: Any, data_set: Any, ledger: Any, *, accounts: Any = None, bits: Any = None) -> None:
+    self.private, self.ledger, self.accounts = data_set, ledger, accounts or ()
     self._bits = bits if bits is not None else SecureBits()
 
 
@@ -109,16 +109,16 @@ def _any_bits(self: Any, given: Any, ledger: Any, *, accounts: Any = None, bits:
 def no_block() -> None:
     """A NULL has the code of the first category."""
 
-    def made(rows: Any) -> Any:
+    def ignore_nulls(rows: Any) -> Any:
         def codes_alone(self: openings.Tables) -> Any:
             everything = rows(replace(self, block=None))
             if self.block is None:
                 return everything
-            known = self.schema.table().column(self.block).categories
+            categories = self.schema.table().column(self.block).categories
             return everything.keep(
-                np.array([str(block) in self.blocks for block in known])[everything[self.block].values]
+                np.array([str(block) in self.blocks for block in categories])[everything[self.block].values]
             )
 
         return codes_alone
 
-    swap(openings.Tables, "rows", made)
+    swap(openings.Tables, "rows", ignore_nulls)

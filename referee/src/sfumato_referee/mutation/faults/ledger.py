@@ -24,12 +24,12 @@ def refunded() -> None:
     """What a failed release was charged comes back."""
 
     def spend(pay: Any) -> Any:
-        def kept(self: Any, *given: Any, **named: Any) -> Any:
+        def remember_then_pay(self: Any, *arguments: Any, **named: Any) -> Any:
             with surface.desk_of(self).reading() as book:
                 self.before = {name: book.account(name) for name in book.accounts()}
-            return pay(self, *given, **named)
+            return pay(self, *arguments, **named)
 
-        return kept
+        return remember_then_pay
 
     def settle(one: Any) -> Any:
         def back(self: Any, receipt: Any, outcome: str, answer: Any = None) -> None:
@@ -47,7 +47,7 @@ def refunded() -> None:
 
 @FAULTS.fault("a receipt opens again and again", by=attacks("L3"))
 def opens_again() -> None:
-    def made(_: Any) -> Any:
+    def open_again(_: Any) -> Any:
         def open(self: Any, receipt: Any) -> None:
             desk = surface.desk_of(self)
             with desk.writing() as book:
@@ -57,33 +57,33 @@ def opens_again() -> None:
 
         return open
 
-    swap(payments.Payments, "open", made)
+    swap(payments.Payments, "open", open_again)
 
 
 @FAULTS.fault("stored answers of other data", by=attacks("B4"))
 def other_data() -> None:
-    def made(answer: Any) -> Any:
+    def answer_any_version(answer: Any) -> Any:
         def any_version(self: Any, accounts: Any, plan_hash: str, data: str) -> Any:
             with surface.desk_of(self).reading() as book:
                 versions = {filed.receipt.data for filed in _filed(book)}
-            found = (answer(self, accounts, plan_hash, each) for each in sorted(versions))
-            return next((each for each in found if each is not None), None)
+            answers = (answer(self, accounts, plan_hash, each) for each in sorted(versions))
+            return next((each for each in answers if each is not None), None)
 
         return any_version
 
-    swap(payments.Payments, "answer", made)
+    swap(payments.Payments, "answer", answer_any_version)
 
 
 def _filed(book: Any) -> list[Any]:
     from sfumato import record
 
-    found = []
+    filings = []
     for number in range(1, book.head.number + 1):
         stored = book.entry(number)
         entry = {} if stored is None else record.parse(stored[1], dict)
         if entry.get("kind") == "spend" and (filed := book.filed(entry["receipt"].id)) is not None:
-            found.append(filed)
-    return found
+            filings.append(filed)
+    return filings
 
 
 @FAULTS.fault("one more passes when the limit is reached", by=attacks("R2", "L11"))
@@ -93,10 +93,10 @@ def one_more() -> None:
 
 @FAULTS.fault("only the first account pays", by=attacks("B4", "L13"))
 def first_pays() -> None:
-    def made(payers: Any) -> Any:
-        return lambda *given: dict(list(payers(*given).items())[:1])
+    def charge_first(payers: Any) -> Any:
+        return lambda *arguments: dict(list(payers(*arguments).items())[:1])
 
-    swap_everywhere(tree.payers, made)
+    swap_everywhere(tree.payers, charge_first)
 
 
 @FAULTS.fault("nothing above an account is charged", by=attacks("B4"))
@@ -106,7 +106,7 @@ def none_above() -> None:
 
 @FAULTS.fault("what is held is free for others", by=attacks("B4"))
 def held_for_none() -> None:
-    swap(members.Member, "backs", lambda _: lambda self, held: True)
+    swap(members.Member, "backs", lambda _: lambda self, reserved: True)
 
 
 @FAULTS.fault("a part of a list is taken for good", by=attacks("B4"))
@@ -131,12 +131,12 @@ def never_locked() -> None:
 
 @FAULTS.fault("a closed account pays on", by=attacks("B4"))
 def never_closed() -> None:
-    swap(charges.Charges, "usable", lambda _: lambda self, *given, **named: None)
+    swap(charges.Charges, "usable", lambda _: lambda self, *arguments, **named: None)
 
 
 @FAULTS.fault("read, decide, and then take the lock", by=attacks("L2", "L7"))
 def read_first() -> None:
-    def made(writing: Any) -> Any:
+    def read_before_locking(writing: Any) -> Any:
         @contextmanager
         def late(self: Any) -> Iterator[Any]:
             with self.reading() as book:
@@ -147,7 +147,7 @@ def read_first() -> None:
 
         return late
 
-    swap(sqlite.SQLiteStore, "writing", made)
+    swap(sqlite.SQLiteStore, "writing", read_before_locking)
 
 
 @FAULTS.fault("a spend that is never committed", by=attacks("L3"))
@@ -159,16 +159,16 @@ def half_written() -> None:
 def stale_copies() -> None:
     """Accounts that the data got after it was copied do not pay for the copy."""
 
-    def made(_: Any) -> Any:
+    def charge_copy_alone(_: Any) -> Any:
         def alone(book: Any, name: str) -> Any:
-            said = book.fact("data", name) or tree.DataSet(name=name)
+            data_set = book.fact("data", name) or tree.DataSet(name=name)
             own = (name,) if tree.bears_data(book.account(name)) else ()
-            accounts = tuple(dict.fromkeys((*own, *said.accounts)))
-            return tree.DataSet(name=name, accounts=accounts, blocks=said.blocks, same_as=said.same_as)
+            accounts = tuple(dict.fromkeys((*own, *data_set.accounts)))
+            return tree.DataSet(name=name, accounts=accounts, blocks=data_set.blocks, same_as=data_set.same_as)
 
         return alone
 
-    swap_everywhere(tree.known_data, made)
+    swap_everywhere(tree.known_data, charge_copy_alone)
 
 
 @FAULTS.fault("a fork takes itself for the process that began", by=attacks("L16"))

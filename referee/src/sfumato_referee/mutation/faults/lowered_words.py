@@ -7,6 +7,7 @@ from typing import Any
 
 from sfumato.openings import Tables
 from sfumato.sources import lowering
+from sfumato.sources.base import needed
 from sfumato.sources.duckdb import DUCKDB
 from sfumato.sources.lowering import Engine
 
@@ -24,29 +25,25 @@ def _lower(word: str, lowered: Any) -> None:
 
 @FAULTS.fault("exact sums are lowered to sums of doubles", by=attacks("N1", "N3"))
 def rounded_sums() -> None:
-    from sqlglot import exp
-
+    exp = needed("sqlglot").exp
     _lower("exact_sum", lambda x: exp.Sum(this=exp.cast(x, "DOUBLE")))
 
 
 @FAULTS.fault("exact sums are lowered to sums of 64 bits that wrap", by=attacks("Q4"))
 def wrapping_sums() -> None:
     """As an engine without wider integers would sum them: the remainder by 2^64, and from 2^63 on it counts below 0."""
-    from sqlglot import parse_one
-
     half, whole = 2**63, 2**64
     shape = f"CAST(((SUM(_x) % {whole} + {whole} + {half}) % {whole}) - {half} AS BIGINT)"
 
     def wrapped(x: Any) -> Any:
-        return parse_one(shape, dialect="duckdb").transform(lambda node: x if node.name == "_x" else node)
+        return needed("sqlglot").parse_one(shape, dialect="duckdb").transform(lambda node: x if node.name == "_x" else node)
 
     _lower("exact_sum", wrapped)
 
 
 @FAULTS.fault("cells that cannot be read are lowered to a cast that raises", by=attacks("Q1"))
 def raising_casts() -> None:
-    from sqlglot import exp
-
+    exp = needed("sqlglot").exp
     for word in ("read_or_null", "nearest_or_null", "narrowed_or_null", "decimal_or_null"):
         _lower(word, lambda x, to: exp.Cast(this=x, to=to))
 

@@ -28,7 +28,7 @@ def nine_tenths() -> None:
 
 @FAULTS.fault("the first boundary of a table is lost", by=plans("Geometric"))
 def off_by_one() -> None:
-    plant(seams.BOUNDARIES, lambda made: lambda law: made(law)[1:])
+    plant(seams.BOUNDARIES, lambda boundaries: lambda law: boundaries(law)[1:])
 
 
 @FAULTS.fault("the sign bit is lost", by=plans("Laplace", "Geometric"))
@@ -61,7 +61,7 @@ class _Os:
 
 @FAULTS.fault("noise and sum are added in floats", by=attacks("F1", "F2"))
 def in_floats() -> None:
-    def made(_: Any) -> Any:
+    def add_floats(_: Any) -> Any:
         def run(self: Any, rows: Any, run: Any) -> Any:
             steps = self.query.steps(rows, self.exponent)
             u = (run.noise.integers(1 << 53, 2 * steps.size).astype(np.float64) + 1) * 2.0**-53
@@ -72,12 +72,12 @@ def in_floats() -> None:
 
         return run
 
-    plant(seams.ADDED, made)
+    plant(seams.ADDED, add_floats)
 
 
 @FAULTS.fault("the step follows the answer", by=attacks("F2", "F1"))
 def step_of_the_data() -> None:
-    def made(run: Any) -> Any:
+    def round_by_data(run: Any) -> Any:
         def rounded(self: Any, rows: Any, run_: Any) -> Any:
             raw, steps = run(self, rows, run_), self.query.steps(rows, self.exponent).astype(np.float64)
             step = 2.0 ** np.floor(np.log2(np.abs(steps) + 1) + self.exponent - 12)
@@ -85,7 +85,7 @@ def step_of_the_data() -> None:
 
         return rounded
 
-    plant(seams.ADDED, made)
+    plant(seams.ADDED, round_by_data)
 
 
 @FAULTS.fault("selections at twice the rate", by=(*verifies("Exponential", "PermuteAndFlip"), *plans("Exponential")))
@@ -95,12 +95,12 @@ def twice_the_rate() -> None:
 
 @FAULTS.fault("half the Gumbel noise", by=plans("Exponential"))
 def half_gumbel() -> None:
-    plant(seams.GUMBEL, lambda noise: lambda *given: 0.5 * noise(*given))
+    plant(seams.GUMBEL, lambda noise: lambda *arguments: 0.5 * noise(*arguments))
 
 
 @FAULTS.fault("coins that know one bit of their chance", by=plans("RandomizedResponse"))
 def rough_coins() -> None:
-    def made(coins: Any) -> Any:
+    def toss_rough_coins(coins: Any) -> Any:
         def rough(chance: Any, count: int, source: Any) -> Any:
             p = chance(64)
             heads = -(-(p.lo >> 62) // 1) + 1
@@ -108,15 +108,15 @@ def rough_coins() -> None:
 
         return rough
 
-    swap_everywhere(samplers.coins, made)
+    swap_everywhere(samplers.coins, toss_rough_coins)
 
 
 @FAULTS.fault("an order by keys of two bits", by=attacks("T1"))
 def short_keys() -> None:
-    def made(_: Any) -> Any:
+    def shorten_keys(_: Any) -> Any:
         def permutation(count: int, source: Any) -> Any:
             return np.argsort(source.words(count) & np.uint64(3), kind="stable").astype(np.int64)
 
         return permutation
 
-    swap_everywhere(samplers.permutation, made)
+    swap_everywhere(samplers.permutation, shorten_keys)

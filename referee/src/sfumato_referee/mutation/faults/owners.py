@@ -25,19 +25,19 @@ def own_unit() -> None:
 
 @FAULTS.fault("texts keep the collation of their file", by=attacks("O3"))
 def collated() -> None:
-    def made(cell: Any) -> Any:
+    def collate(cell: Any) -> Any:
         def with_collation(x: str, raw: str, physical: str) -> Any:
             cell_in_sql = cell(x, raw, physical)
             return replace(cell_in_sql, sql=raw) if physical == "VARCHAR" else cell_in_sql
 
         return with_collation
 
-    plant(seams.SOURCE_CELL, made)
+    plant(seams.SOURCE_CELL, collate)
 
 
 @FAULTS.fault("a view is read like a table", by=attacks("O4"))
 def any_name() -> None:
-    def made(_: Any) -> Any:
+    def take_any_name(_: Any) -> Any:
         return lambda engine, alias, called, table, columns: f"{quoted(alias)}.main.{quoted(called)}"
 
-    swap_everywhere(catalogue.stored, made)
+    swap_everywhere(catalogue.stored, take_any_name)

@@ -32,21 +32,21 @@ def half_threshold() -> None:
 
 @FAULTS.fault("the threshold for one group where a unit may have many", by=attacks("Q2"))
 def one_group() -> None:
-    def made(least: Any) -> Any:
+    def assume_one_group(least: Any) -> Any:
         return lambda law, delta, cases: least(law, delta, tuple((height, 1) for height, _ in cases))
 
-    swap(design, "least_threshold", made)
+    swap(design, "least_threshold", assume_one_group)
 
 
 @FAULTS.fault("sums of doubles", by=attacks("N1", "N3"))
 def doubles() -> None:
-    def made(_: Any) -> Any:
+    def cast_to_double(_: Any) -> Any:
         def quantum(self: Any) -> Any:
             return None if self.measure.row is None else trees.cast(self.measure.row.copy(), "DOUBLE")
 
         return quantum
 
-    swap(measures.Coordinate, "quantum", made)
+    swap(measures.Coordinate, "quantum", cast_to_double)
 
 
 @FAULTS.fault("casts that raise", by=attacks("Q1"))
@@ -58,23 +58,23 @@ def casts() -> None:
 
 @FAULTS.fault("a unit brings as many values as it has", by=attacks("Q4"))
 def all_values() -> None:
-    def made(distinct: Any) -> Any:
+    def take_all_values(distinct: Any) -> Any:
         return lambda rows, *, most, **named: distinct(rows, most=10**9, **named)
 
-    swap_everywhere(bounding.distinct_values, made)
+    swap_everywhere(bounding.distinct_values, take_all_values)
 
 
 @FAULTS.fault("row numbers choose the values", by=attacks("Q4"))
 def numbers_choose() -> None:
-    def made(distinct: Any) -> Any:
+    def ignore_numbers(distinct: Any) -> Any:
         return lambda rows, *, numbered=False, **named: distinct(rows, numbered=False, **named)
 
-    swap_everywhere(bounding.distinct_values, made)
+    swap_everywhere(bounding.distinct_values, ignore_numbers)
 
 
 @FAULTS.fault("parts of a SELECT that are not known are passed over", by=attacks("Q3", "Q5", "Q1"))
 def anything_goes() -> None:
-    swap_everywhere(naming.known_parts, lambda _: lambda node, known: None)
+    swap_everywhere(naming.known_parts, lambda _: lambda node, names: None)
 
 
 @FAULTS.fault("noise without the share of the budget", by=attacks("Q4"))
@@ -105,7 +105,7 @@ def every_level() -> None:
 def narrower() -> None:
     from sfumato.query import blur
 
-    swap(blur.Blur, "scale", lambda scale: lambda self, *asked: scale(self, *asked) * Fraction(9, 10))
+    swap(blur.Blur, "scale", lambda scale: lambda self, *terms: scale(self, *terms) * Fraction(9, 10))
 
 
 @FAULTS.fault("columns are taken to stand in the schema's order", by=attacks("O1"))

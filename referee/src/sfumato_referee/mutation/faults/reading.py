@@ -23,15 +23,15 @@ def by_nulls() -> None:
 
 @FAULTS.fault("one NULL makes floats of all whole numbers", by=attacks("C1"))
 def rounded() -> None:
-    def made(_: Any) -> Any:
+    def round_to_floats(_: Any) -> Any:
         return lambda chunk, value: np.nan_to_num(chunk.to_numpy(zero_copy_only=False))
 
-    plant(seams.FILLED, made)
+    plant(seams.FILLED, round_to_floats)
 
 
 @FAULTS.fault("text of a column is decoded at once", by=attacks("C1"))
 def at_once() -> None:
-    def made(of_bytes: Any) -> Any:
+    def decode_at_once(of_bytes: Any) -> Any:
         def decoded(chunked: Any, kind: Any) -> Any:
             raw = of_bytes(chunked, kind)
             b"\n".join(raw.cells.tolist()).decode()
@@ -39,12 +39,12 @@ def at_once() -> None:
 
         return decoded
 
-    plant(seams.TEXTS, made)
+    plant(seams.TEXTS, decode_at_once)
 
 
 @FAULTS.fault("an object that raises ends the reading", by=attacks("C1"))
 def raises() -> None:
-    def made(_: Any) -> Any:
+    def read_unguarded(_: Any) -> Any:
         def unguarded(column: Any, read: Any, dtype: Any) -> Any:
             values = [read(cell) for cell in column.tolist()]
             valid = np.array([value is not None for value in values], dtype=np.bool_)
@@ -52,7 +52,7 @@ def raises() -> None:
 
         return unguarded
 
-    plant(seams.CELL_BY_CELL, made)
+    plant(seams.CELL_BY_CELL, read_unguarded)
 
 
 @FAULTS.fault("every moment has a name", by=attacks("C1"))
@@ -62,7 +62,7 @@ def beyond_the_calendar() -> None:
 
 @FAULTS.fault("the engine writes every moment", by=attacks("C1"))
 def written_by_the_engine() -> None:
-    def made(key: Any) -> Any:
+    def let_engine_write(key: Any) -> Any:
         def unguarded(cell: Any) -> Any:
             if cell.kind != "time" or cell.type == "DATE":
                 return key(cell)
@@ -70,7 +70,7 @@ def written_by_the_engine() -> None:
 
         return unguarded
 
-    plant(seams.SOURCE_KEY, made)
+    plant(seams.SOURCE_KEY, let_engine_write)
 
 
 @FAULTS.fault("a Parquet file that the engine fails on stays as it is", by=attacks("C1"))

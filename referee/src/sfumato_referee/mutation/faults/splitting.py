@@ -49,14 +49,14 @@ def whole_shares() -> None:
 
 @FAULTS.fault("choosing is free in MWEM", by=attacks("S1"))
 def free_choice() -> None:
-    def made(_: Any) -> Any:
+    def leave_out_choices(_: Any) -> Any:
         def event(self: Any) -> events.Event:
             noisy = events.Laplace(epsilon=surface.round_epsilon(self), relation=self.unit.change)
             return events.Repeat(noisy, self.rounds + (self.total is None))
 
         return event
 
-    swap(mwem.MWEM, "event", made)
+    swap(mwem.MWEM, "event", leave_out_choices)
 
 
 @FAULTS.fault("MWEM measures with the whole budget each time", by=attacks("S1"))
@@ -75,13 +75,13 @@ def eighth() -> None:
 
 
 def _thinner(times: int) -> None:
-    def made(gate_of: Any) -> Any:
+    def thin_out(gate_of: Any) -> Any:
         def thin(*, query_scale: Any, count: int, **named: Any) -> Any:
             return gate_of(query_scale=query_scale / times, count=count, **named)
 
         return thin
 
-    swap_everywhere(thresholds.gate_of, made)
+    swap_everywhere(thresholds.gate_of, thin_out)
 
 
 @FAULTS.fault("every level of a tree gets the whole budget", by=plans("a tall tree"))
@@ -100,25 +100,25 @@ def free_children() -> None:
 
 @FAULTS.fault("a body that catches a failure goes on", by=plans("a body that goes on"))
 def caught() -> None:
-    def made(_: Any) -> Any:
+    def hand_out_catchable_reserve(_: Any) -> Any:
         def run(self: Any, rows: Any, run_: Any) -> Any:
             return self.body(plan.Run(run_.noise, rows=rows, reserve=Filter.of(self.budget), rehearsal=run_.rehearsal))
 
         return run
 
-    plant(seams.RESERVE, made)
+    plant(seams.RESERVE, hand_out_catchable_reserve)
 
 
 @FAULTS.fault("crossings are not counted from question to question", by=attacks("V1"))
 def never_over() -> None:
-    def made(_: Any) -> Any:
+    def never_count(_: Any) -> Any:
         def above(self: Any, question: Any, steps: Any) -> Any:
             now = surface.conversation(self)
             return now.gate.answer(question.in_units(steps, now.gate.finer), now.threshold, now.left, now.noise)
 
         return above
 
-    plant(seams.CROSSINGS, made)
+    plant(seams.CROSSINGS, never_count)
 
 
 @FAULTS.fault("every key of a unit gets the whole budget", by=plans("three keys each"))

@@ -19,10 +19,10 @@ FAULTS = Shelf("training", needs="torch")
 def not_clipped() -> None:
     from sfumato.learn import clipping
 
-    def made(factor: Any) -> Any:
+    def skip_clipping(factor: Any) -> Any:
         return lambda self, norms, most: factor(self, norms, 2.0**60)
 
-    swap(clipping.Clipping, "factor", made)
+    swap(clipping.Clipping, "factor", skip_clipping)
 
 
 @FAULTS.fault("records are clipped to twice the norm", by=attacks("T2"))
@@ -45,7 +45,7 @@ def micro_batches() -> None:
 def first_step() -> None:
     from sfumato.learn import blurring
 
-    def made(released: Any) -> Callable[..., Any]:
+    def blur_first_step_only(released: Any) -> Callable[..., Any]:
         seen: list[int] = []
 
         def later(self: Any, noise: Any, divisor: float) -> Any:
@@ -54,7 +54,7 @@ def first_step() -> None:
 
         return later
 
-    swap(blurring.Sum, "released", made)
+    swap(blurring.StepSum, "released", blur_first_step_only)
 
 
 @FAULTS.fault("the divisor is what was drawn", by=attacks("T2"))
@@ -94,7 +94,7 @@ def unwatched() -> None:
     """Row i of a batch is taken for record i."""
     from sfumato.learn.owners import watching
 
-    swap(watching.Watch, "settle", lambda _: lambda self, losses: self.trace)
+    swap(watching.OwnerWatch, "settle", lambda _: lambda self, losses: self.trace)
     swap_everywhere(watching.same, lambda _: lambda trace, surveyed: None)
 
 
@@ -102,34 +102,34 @@ def unwatched() -> None:
 def train_mode() -> None:
     from sfumato.learn import stepping
 
-    def made(step: Any) -> Any:
+    def switch_to_train_mode(step: Any) -> Any:
         def whole(self: Any) -> Any:
             self.model.train()
             return step(self)
 
         return whole
 
-    swap(stepping.Stepper, "step", made)
+    swap(stepping.Stepper, "step", switch_to_train_mode)
 
 
 @FAULTS.fault("half the noise of a step", by=attacks("T2"))
 def half_the_noise() -> None:
     from sfumato.learn import blurring
 
-    swap(blurring.Sum, "released", lambda one: lambda self, noise, divisor: one(self, noise // 2, divisor))
+    swap(blurring.StepSum, "released", lambda one: lambda self, noise, divisor: one(self, noise // 2, divisor))
 
 
 @FAULTS.fault("batches of a shuffled order", by=attacks("T1"))
 def shuffled() -> None:
     from sfumato.learn import sampling
 
-    from ...mutants.training import Shuffled
+    from ...mutants.training import ShuffledSampling
 
     waiting: list[int] = []
 
     def draw(self: Any, units: int, noise: Any) -> Any:
         object.__setattr__(self, "waiting", waiting)
-        return vars(Shuffled)["draw"](self, units, noise)
+        return vars(ShuffledSampling)["draw"](self, units, noise)
 
     swap(sampling.Poisson, "draw", lambda _: draw)
 
@@ -138,14 +138,14 @@ def shuffled() -> None:
 def packed() -> None:
     from sfumato.learn import sampling
 
-    def made(draw: Any) -> Any:
+    def close_ranks(draw: Any) -> Any:
         def close(self: Any, units: int, noise: Any) -> Any:
             slots = draw(self, units, noise)
             return np.sort(slots)[::-1].copy()  # whoever is there comes first; free seats are -1
 
         return close
 
-    swap(sampling.Poisson, "draw", made)
+    swap(sampling.Poisson, "draw", close_ranks)
 
 
 @FAULTS.fault("the count of unclipped records is free", by=attacks("T2"))
@@ -166,12 +166,12 @@ def once() -> None:
 def rows_for_users() -> None:
     from sfumato.learn import stepping
 
-    def made(_: Any) -> Any:
+    def take_rows_for_users(_: Any) -> Any:
         return lambda rows, most, noise: np.pad(
             np.arange(len(rows))[:, None], ((0, 0), (0, most - 1)), constant_values=-1
         )
 
-    swap_everywhere(stepping.members, made)
+    swap_everywhere(stepping.members, take_rows_for_users)
 
 
 @FAULTS.fault("steps are counted, and not drawn in the ledger", by=attacks("B4"))

@@ -95,12 +95,12 @@ def _level(above: str | None) -> str:
     return SHARING[after]
 
 
-def limit(where: Where, name: str, given: tuple[str | None, str | None, str | None, bool], reason: str) -> Outcome:
+def limit(where: Where, name: str, numbers: tuple[str | None, str | None, str | None, bool], reason: str) -> Outcome:
     """Raise or lower the limit of an account. A delta that is not named stays as it is."""
-    asked, delta_given = _budget(*given), given[1] is not None
+    wanted, delta_given = _budget(*numbers), numbers[1] is not None
 
     def act(ledger: Ledger) -> str:
-        budget = asked if delta_given or asked.epsilon is None else _with_delta_of(ledger, name, asked)
+        budget = wanted if delta_given or wanted.epsilon is None else _with_delta_of(ledger, name, wanted)
         try:
             ledger.change_limit(name, budget, reason=reason)
         except BudgetError as problem:
@@ -197,9 +197,9 @@ def opened(where: Where) -> Outcome:
                 LEDGER,
             )
         done = project.open_accounts(ledger)
-    made = [f"{what} {_beside(path)} was made" for what, path in missing] + list(done.made)
+    lines = [f"{what} {_beside(path)} was made" for what, path in missing] + list(done.made)
     body = OpenDocument(
-        ledger=str(place) if place.served else _beside(place.place), made=made, differs=list(done.differs)
+        ledger=str(place) if place.served else _beside(place.place), made=lines, differs=list(done.differs)
     )
 
     def show(console: Console) -> None:

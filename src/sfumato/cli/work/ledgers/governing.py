@@ -95,7 +95,7 @@ def pending(where: Where) -> Outcome:
     """What was asked for, with the approvals so far."""
     with where.reading() as ledger:
         waiting = ledger.pending()
-    asked = [
+    parts = [
         AskedPart(
             name=name,
             do=each.act.do,
@@ -107,13 +107,13 @@ def pending(where: Where) -> Outcome:
     ]
 
     def show(console: Console) -> None:
-        if not asked:
+        if not parts:
             say(console, "Nothing was asked for.")
             return
-        rows = [(each.name[:12], each.do, each.on, each.what[:12], ", ".join(each.approved)) for each in asked]
+        rows = [(each.name[:12], each.do, each.on, each.what[:12], ", ".join(each.approved)) for each in parts]
         columns(console, ("name", "to do", "on", "what", "approved by"), rows)
 
-    return Outcome(PendingDocument(asked=asked), show)
+    return Outcome(PendingDocument(asked=parts), show)
 
 
 def approve(where: Where, name: str, reason: str) -> Outcome:
@@ -129,16 +129,16 @@ def approve(where: Where, name: str, reason: str) -> Outcome:
     return _ruled(where, "ledger-approve/1", act, lambda: whole)
 
 
-def _named(name: str, known: list[str]) -> str:
-    found = [each for each in known if name and each.startswith(name)]
-    if len(found) == 1:
-        return found[0]
-    if not found:
+def _named(name: str, names: list[str]) -> str:
+    matches = [each for each in names if name and each.startswith(name)]
+    if len(matches) == 1:
+        return matches[0]
+    if not matches:
         raise PolicyError(
             "nobody asked for that: look at ledger.pending()", cause="nobody asked for that", code="nothing-asked"
         )
     raise CommandError(
-        "that is more than one", f"{len(found)} names begin with {name!r}", "give more of the name", POLICY
+        "that is more than one", f"{len(matches)} names begin with {name!r}", "give more of the name", POLICY
     )
 
 

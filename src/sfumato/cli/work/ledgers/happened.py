@@ -50,11 +50,11 @@ def history(
     """The last entries, oldest first."""
     start = None if since is None else _moment(since)
     with where.reading() as ledger:
-        kept, count = _last(ledger, {"account": account, "by": by, "kind": kind}, last, start)
-    body = HistoryDocument(entries=[_part(each) for each in kept], left_off=count - len(kept))
+        entries, count = _last(ledger, {"account": account, "by": by, "kind": kind}, last, start)
+    body = HistoryDocument(entries=[_part(each) for each in entries], left_off=count - len(entries))
 
     def show(console: Console) -> None:
-        if not kept:
+        if not entries:
             say(console, "No entry fits that.")
             return
         rows = [_row(each) for each in body.entries]
@@ -70,23 +70,23 @@ def _last(ledger: Ledger, which: dict[str, str | None], last: int, since: dateti
     if since is None and not any(which.values()):  # no need to read what is not shown
         first = max(head - last + 1, 1)
         return list(ledger.history(first=first, last=head)), head
-    kept: deque[Entry] = deque(maxlen=last)
+    entries: deque[Entry] = deque(maxlen=last)
     count = 0
     for entry in ledger.history(account=which["account"], by=which["by"], kind=which["kind"]):
         if since is None or (entry.time is not None and entry.time >= since):
-            kept.append(entry)
+            entries.append(entry)
             count += 1
-    return list(kept), count
+    return list(entries), count
 
 
 def _moment(text: str) -> datetime:
     try:
-        found = datetime.fromisoformat(text)
+        moment = datetime.fromisoformat(text)
     except ValueError:
         raise CommandError(
             "--since is no date", f"{text[:60]!r} was given", "write 2026-11-30, or 2026-11-30T08:00"
         ) from None
-    return found.replace(tzinfo=UTC) if found.tzinfo is None else found.astimezone(UTC)
+    return moment.replace(tzinfo=UTC) if moment.tzinfo is None else moment.astimezone(UTC)
 
 
 def _part(entry: Entry) -> EntryPart:

@@ -58,12 +58,12 @@ def report(
     with where.reading(paper=True) as ledger, working("writing the report"):
         if release is not None:
             which = int(release) if re.fullmatch("[0-9]{1,15}", release) else release
-            found = release_report(ledger, which, about=about, redact=hidden)
+            page = release_report(ledger, which, about=about, redact=hidden)
         else:
-            found = account_report(
+            page = account_report(
                 ledger, account or "", about=about, redact=hidden, alert_threshold=where.alert_threshold
             )
-        found.write(target)
+        page.write(target)
     body = ReportDocument(path=str(target), account=account, release=release)
 
     def show(console: Console) -> None:
@@ -90,22 +90,22 @@ def _target(where: Where, what: str, out: Path | None, overwrite: bool) -> Path:
 def checklist(where: Where, account: str | None, redact: list[str]) -> Outcome:
     """The fields of NIST SP 800-226 that a claim must state."""
     with where.reading(paper=True) as ledger:
-        found = ledger.checklist(where.account(account), where.about, redact=tuple(redact))
-    body = ChecklistDocument(checklist=found.as_dict(), missing=list(found.missing))
+        form = ledger.checklist(where.account(account), where.about, redact=tuple(redact))
+    body = ChecklistDocument(checklist=form.as_dict(), missing=list(form.missing))
 
     def show(console: Console) -> None:
-        title = f"NIST SP 800-226 checklist of account {found.account!r}, as of entry {found.number}"
+        title = f"NIST SP 800-226 checklist of account {form.account!r}, as of entry {form.number}"
         say(console, title, style="bold")
-        for line in found.lines:
-            open_ = line.field in found.missing
+        for line in form.lines:
+            open_ = line.field in form.missing
             mark = Text(f"[{' ' if open_ else 'x'}] {line.field}  ", style="yellow" if open_ else "")
             say(console, f"{line.text} ({line.section})", first=mark, style="dim" if open_ else "")
         console.print()
         say(console, "Hazards that apply, and what is done about them", style="bold")
-        for each in found.hazards:
-            say(console, f"{each.text} → {each.control}", first=f"{each.number:>2}  ")
-        if found.missing:
-            say(console, f"{len(found.missing)} fields are open: say them under `about:` in sfumato.yaml.", style="dim")
+        for hazard in form.hazards:
+            say(console, f"{hazard.text} → {hazard.control}", first=f"{hazard.number:>2}  ")
+        if form.missing:
+            say(console, f"{len(form.missing)} fields are open: say them under `about:` in sfumato.yaml.", style="dim")
 
     return Outcome(body, show)
 
@@ -130,12 +130,12 @@ def forecast(where: Where, account: str | None, error: str | None, size: str | N
     how: dict[str, Any] = {} if within is None else {"error": float(within)}
     how |= {} if people is None else {"size": float(people)}
     with where.reading() as ledger:
-        found = ledger.forecast(where.account(account), window=timedelta(days=days), **how)
-    body = ForecastDocument(forecast=found.as_dict())
+        outlook = ledger.forecast(where.account(account), window=timedelta(days=days), **how)
+    body = ForecastDocument(forecast=outlook.as_dict())
 
     def show(console: Console) -> None:
-        _, *lines = str(found).splitlines()
-        facts(console, [("account", found.account), *(("forecast", line.strip()) for line in lines)])
+        _, *lines = str(outlook).splitlines()
+        facts(console, [("account", outlook.account), *(("forecast", line.strip()) for line in lines)])
         say(console, "An estimate: what counts is what the account says when a release is asked for.", style="dim")
 
     return Outcome(body, show)

@@ -60,22 +60,22 @@ def verify(where: Where, trusted: list[str], state: bool) -> Outcome:
     anchor, own = where.proof()
     with where.reading(bare=True) as ledger:
         last = ledger.overview().number
-        with metered("verifying", last) as told:
-            found = ledger.verify(
-                anchor=anchor, trusted=[*trusted, *([own] if own else [])], state=state, progress=told
+        with metered("verifying", last) as meter:
+            verified = ledger.verify(
+                anchor=anchor, trusted=[*trusted, *([own] if own else [])], state=state, progress=meter
             )
     body = VerifyDocument(
-        holds=found.ok,
-        entries=found.head.number,
-        hash=found.head.hash.hex(),
-        checkpoints=found.checkpoints,
-        accounts=found.accounts,
-        receipts=found.receipts,
-        first_bad=found.first_bad,
-        problems=[ProblemPart(entry=each.entry, text=each.text) for each in found.problems],
-        notes=list(found.notes),
+        holds=verified.ok,
+        entries=verified.head.number,
+        hash=verified.head.hash.hex(),
+        checkpoints=verified.checkpoints,
+        accounts=verified.accounts,
+        receipts=verified.receipts,
+        first_bad=verified.first_bad,
+        problems=[ProblemPart(entry=each.entry, text=each.text) for each in verified.problems],
+        notes=list(verified.notes),
     )
-    return Outcome(body, lambda console: _show(console, body, anchor is not None), 0 if found.ok else LEDGER)
+    return Outcome(body, lambda console: _show(console, body, anchor is not None), 0 if verified.ok else LEDGER)
 
 
 def _show(console: Console, body: VerifyDocument, anchored: bool) -> None:
@@ -103,17 +103,17 @@ def export(where: Where, path: Path, what: str, overwrite: bool, price: bool) ->
     if path.parent != Path() and not path.parent.is_dir():
         raise CommandError(f"there is no folder {path.parent}", "the file would lie in it", "make it first", FILE)
     if path.suffix.lower() not in FORMATS or what not in KINDS:
-        strange, known = (what, KINDS) if what not in KINDS else (path.name, tuple(FORMATS))
+        strange, choices = (what, KINDS) if what not in KINDS else (path.name, tuple(FORMATS))
         raise CommandError(
-            "that cannot be exported", f"{strange[:60]!r} is not known", f"it may be, or end in, {', '.join(known)}"
+            "that cannot be exported", f"{strange[:60]!r} is not known", f"it may be, or end in, {', '.join(choices)}"
         )
     if path.exists() and not overwrite:
         raise CommandError(f"there is a file {path}", "it would be lost", "give another name, or --overwrite", FILE)
     with where.reading(paper=True) as ledger:
         last = ledger.overview().number
-        with metered("exporting", last) as told:
+        with metered("exporting", last) as meter:
             done = ledger.export(
-                path, what=what, overwrite=overwrite, price=price, progress=lambda number, _: told(number)
+                path, what=what, overwrite=overwrite, price=price, progress=lambda number, _: meter(number)
             )
     body = ExportDocument(
         path=str(done.path), what=what, rows=done.rows, sha256=done.sha256, entries=done.number, hash=done.hash

@@ -59,44 +59,44 @@ class StatusDocument(Document):
 def status(where: Where, account: str | None, *, gauges: bool = False) -> Outcome:
     """All accounts, or one of them with everything that is known of it."""
     with where.reading() as ledger:
-        found = ledger.overview()
-        told = None if account is None else ledger.statement(account)
-        now = ledger.balances([each.account.name for each in _below(found, account)])
-    below = _below(found, account)
-    known = {each.account.name: each.account for each in found.accounts}
+        overview = ledger.overview()
+        statement = None if account is None else ledger.statement(account)
+        now = ledger.balances([each.account.name for each in _below(overview, account)])
+    below = _below(overview, account)
+    accounts = {each.account.name: each.account for each in overview.accounts}
     body = StatusDocument(
-        entries=found.number,
-        hash=found.hash,
-        accounts=[_part(each, unit_of(known, each.account.name), now[each.account.name]) for each in below],
-        statement=None if told is None else told.as_dict(),
+        entries=overview.number,
+        hash=overview.hash,
+        accounts=[_part(each, unit_of(accounts, each.account.name), now[each.account.name]) for each in below],
+        statement=None if statement is None else statement.as_dict(),
     )
 
     def show(console: Console) -> None:
-        if told is not None:
-            _statement(console, told, gauges=gauges)
+        if statement is not None:
+            _statement(console, statement, gauges=gauges)
             if len(below) == 1:
                 return
             console.print()
         _tree(console, below, now)
-        if gauges and told is None:
+        if gauges and statement is None:
             _all_gauges(console, below)
-        say(console, f"{_GUARANTEE} As of entry {found.number}, hash {found.hash[:16]}...", style="dim")
+        say(console, f"{_GUARANTEE} As of entry {overview.number}, hash {overview.hash[:16]}...", style="dim")
 
     return Outcome(body, show)
 
 
-def _below(found: Overview, account: str | None) -> tuple[Placed, ...]:
+def _below(overview: Overview, account: str | None) -> tuple[Placed, ...]:
     """The account and all under it, its own depth 0."""
     if account is None:
-        return found.accounts
-    names = [each.account.name for each in found.accounts]
+        return overview.accounts
+    names = [each.account.name for each in overview.accounts]
     start = names.index(account)
-    top = found.accounts[start].depth
-    inside = [found.accounts[start]._replace(depth=0)]
-    for each in found.accounts[start + 1 :]:
-        if each.depth <= top:
+    top = overview.accounts[start].depth
+    inside = [overview.accounts[start]._replace(depth=0)]
+    for placed in overview.accounts[start + 1 :]:
+        if placed.depth <= top:
             break
-        inside.append(each._replace(depth=each.depth - top))
+        inside.append(placed._replace(depth=placed.depth - top))
     return tuple(inside)
 
 
@@ -164,26 +164,28 @@ def _states(account: Account, locked: bool) -> list[str]:
     return [*words, *(["closed"] if account.closed else [])]
 
 
-def _statement(console: Console, told: Statement, *, gauges: bool) -> None:
-    lines: list[tuple[str, Any]] = [("account", Text(told.account, style="bold"))]
-    lines += [("level", told.level)] if told.level else []
-    lines += [("part of", told.parent)] if told.parent else []
-    lines.append(("guarantee", told.guarantee))
-    if told.balance is not None:
-        lines.append(("spent", Text.assemble(bar(told.balance.used, width=12), f"  {told.balance}")))
-        lines += [("delta", f"{told.balance.fine}")] if told.balance.fine else []
-    lines.append(("releases", f"{told.releases}, as of entry {told.number}"))
-    lines += [("failures", f"{told.failures}" + (", locked" if told.locked else ""))] if told.failures else []
-    lines += [("holds", f"{told.holds} open")] if told.holds else []
-    lines += [("closed", "nothing more is paid from it")] if told.is_closed else []
-    for each in told.beside:
-        figure = f"no figure: {each.reason}" if each.epsilon is None else f"epsilon = {each.epsilon:.4g}"
-        figure += f", delta = {each.delta:.4g}" if each.epsilon is not None and each.delta else ""
-        lines.append(("beside it", f"{figure} ({each.label})"))
+def _statement(console: Console, statement: Statement, *, gauges: bool) -> None:
+    lines: list[tuple[str, Any]] = [("account", Text(statement.account, style="bold"))]
+    lines += [("level", statement.level)] if statement.level else []
+    lines += [("part of", statement.parent)] if statement.parent else []
+    lines.append(("guarantee", statement.guarantee))
+    if statement.balance is not None:
+        lines.append(("spent", Text.assemble(bar(statement.balance.used, width=12), f"  {statement.balance}")))
+        lines += [("delta", f"{statement.balance.fine}")] if statement.balance.fine else []
+    lines.append(("releases", f"{statement.releases}, as of entry {statement.number}"))
+    lines += (
+        [("failures", f"{statement.failures}" + (", locked" if statement.locked else ""))] if statement.failures else []
+    )
+    lines += [("holds", f"{statement.holds} open")] if statement.holds else []
+    lines += [("closed", "nothing more is paid from it")] if statement.is_closed else []
+    for other in statement.beside:
+        figure = f"no figure: {other.reason}" if other.epsilon is None else f"epsilon = {other.epsilon:.4g}"
+        figure += f", delta = {other.delta:.4g}" if other.epsilon is not None and other.delta else ""
+        lines.append(("beside it", f"{figure} ({other.label})"))
     facts(console, lines)
     if not gauges:
         return
-    if told.standing:
+    if statement.standing:
         console.print()
         rows = [
             (
@@ -191,10 +193,10 @@ def _statement(console: Console, told: Statement, *, gauges: bool) -> None:
                 *(f"{float(n):.5g}" for n in (each.spent, each.left, each.limit)),
                 bar(each.share, width=12),
             )
-            for each in told.standing
+            for each in statement.standing
         ]
         columns(console, ("gauge", "spent", "left", "limit", ""), rows, right=(1, 2, 3))
-        if len(told.standing) > 1:
+        if len(statement.standing) > 1:
             say(console, _PASSES, style="dim")
-    if told.closed:
-        say(console, f"Gauges that are closed: {', '.join(told.closed)}.", style="dim")
+    if statement.closed:
+        say(console, f"Gauges that are closed: {', '.join(statement.closed)}.", style="dim")

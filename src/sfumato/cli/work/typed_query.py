@@ -17,7 +17,7 @@ _LONGEST = 1_000_000  # characters of a query
 
 
 @dataclass(frozen=True)
-class Asked:
+class TypedQuery:
     """What the command line says about a query; see `sfumato query --help`."""
 
     sql: str | None = None
@@ -47,43 +47,43 @@ class Asked:
         if self.sql is not None and self.file is not None:
             raise CommandError("there are two queries", "one is typed, one is in --file", "give one of them")
         if self.file is not None:
-            found = _of_file(self.file)
+            query = _of_file(self.file)
         elif self.sql is None or self.sql == "-":
-            found = _of_stdin(self.sql)
+            query = _of_stdin(self.sql)
         else:
-            found = self.sql
-            if len(found.split()) == 1 and Path(found).suffix.lower() == ".sql":
+            query = self.sql
+            if len(query.split()) == 1 and Path(query).suffix.lower() == ".sql":
                 raise CommandError(
-                    "that is no query", "it looks like the name of a file", f"read it with --file {found}"
+                    "that is no query", "it looks like the name of a file", f"read it with --file {query}"
                 )
-        if not found.strip():
+        if not query.strip():
             raise CommandError(
                 "there is no query", "its text is empty", 'write one, such as "SELECT COUNT(*) AS n FROM visits"'
             )
-        return found.rstrip() if self.file is not None else found.strip()  # the same question, however it was typed
+        return query.rstrip() if self.file is not None else query.strip()  # the same question, however it was typed
 
     def options(self) -> dict[str, Any]:
         """What `Project.plan` takes; only what was said."""
-        found: dict[str, Any] = {
-            name: exact(given, f"--{name.replace('_', '-')}")
+        options: dict[str, Any] = {
+            name: exact(typed, f"--{name.replace('_', '-')}")
             for name in ("epsilon", "delta", "rho", "group_rows", "advice")
-            if (given := getattr(self, name)) is not None
+            if (typed := getattr(self, name)) is not None
         }
         if self.accuracy:
-            found["accuracy"] = _accuracy(self.accuracy)
-            found["alpha"] = self.alpha
+            options["accuracy"] = _accuracy(self.accuracy)
+            options["alpha"] = self.alpha
         if self.share:
-            found["shares"] = dict(_named(self.share, "--share", "total=2", exact))
+            options["shares"] = dict(_named(self.share, "--share", "total=2", exact))
         if self.limit:
-            found["limits"] = "advise" if self.limit == ["advise"] else _limits(self.limit)
+            options["limits"] = "advise" if self.limit == ["advise"] else _limits(self.limit)
         if self.bounds:
-            found["bounds"] = dict(_named(self.bounds, "--bounds", "cost=0:500", _interval))
+            options["bounds"] = dict(_named(self.bounds, "--bounds", "cost=0:500", _interval))
         if self.keys:
-            found["keys"] = dict(_named(self.keys, "--keys", "ward=east,west", _groups))
+            options["keys"] = dict(_named(self.keys, "--keys", "ward=east,west", _groups))
         for name in ("floor", "unclip"):
             if getattr(self, name):
-                found[name] = True
-        return found
+                options[name] = True
+        return options
 
 
 def _of_file(path: Path) -> str:
@@ -97,54 +97,54 @@ def _of_file(path: Path) -> str:
         ) from None
 
 
-def _of_stdin(given: str | None) -> str:
-    if given is None and sys.stdin.isatty():
+def _of_stdin(argument: str | None) -> str:
+    if argument is None and sys.stdin.isatty():
         raise CommandError(
             "there is no query",
             "none was typed, and nothing is piped in",
             'give it in quotes, such as "SELECT COUNT(*) AS n FROM visits", with --file, or through a pipe',
         )
     try:
-        found = sys.stdin.read(_LONGEST + 1)
+        query = sys.stdin.read(_LONGEST + 1)
     except UnicodeDecodeError:
         raise CommandError("the query cannot be read", "stdin is not UTF-8 text", "pipe in UTF-8") from None
-    if len(found) > _LONGEST:  # its beginning may well be another query
+    if len(query) > _LONGEST:  # its beginning may well be another query
         raise CommandError("the query is too long", "what is piped in is no query", "pipe in SQL")
-    return found
+    return query
 
 
-def _named(given: list[str], option: str, example: str, read: Callable[[str, str], Any]) -> Iterator[tuple[str, Any]]:
+def _named(pairs: list[str], option: str, example: str, read: Callable[[str, str], Any]) -> Iterator[tuple[str, Any]]:
     seen: set[str] = set()
-    for each in given:
-        name, equals, value = (part.strip() for part in each.partition("="))
+    for pair in pairs:
+        name, equals, value = (part.strip() for part in pair.partition("="))
         if not (name and equals and value):
-            raise _wrong(option, each, f"write a name, = and a value, such as {option} {example}")
+            raise _wrong(option, pair, f"write a name, = and a value, such as {option} {example}")
         if name.lower() in seen:
-            raise _wrong(option, each, f"say {name} once")
+            raise _wrong(option, pair, f"say {name} once")
         seen.add(name.lower())
         yield name, read(value, option)
 
 
-def _accuracy(given: list[str]) -> dict[str, Any]:
+def _accuracy(pairs: list[str]) -> dict[str, Any]:
     """Half-widths by column; `rank.m=20` is of a quantile m, in rows of rank."""
-    found: dict[str, Any] = {}
-    for name, value in _named(given, "--accuracy", "n=50", exact):
+    widths: dict[str, Any] = {}
+    for name, value in _named(pairs, "--accuracy", "n=50", exact):
         column = name.removeprefix("rank.")
-        if column.lower() in map(str.lower, found):
+        if column.lower() in map(str.lower, widths):
             raise _wrong("--accuracy", f"{name}=...", f"say {column} once")
-        found[column] = value if column == name else {"rank": value}
-    return found
+        widths[column] = value if column == name else {"rank": value}
+    return widths
 
 
-def _limits(given: list[str]) -> dict[str, Any]:
-    found: dict[str, Any] = {}
-    for name, value in _named(given, "--limit", "rows=8", exact):
+def _limits(pairs: list[str]) -> dict[str, Any]:
+    limits: dict[str, Any] = {}
+    for name, value in _named(pairs, "--limit", "rows=8", exact):
         area, dot, column = name.partition(".")
         if dot and area == "reach" and column:
-            found.setdefault("reach", {})[column] = value
+            limits.setdefault("reach", {})[column] = value
         else:
-            found[name] = value
-    return found
+            limits[name] = value
+    return limits
 
 
 def _interval(text: str, option: str) -> tuple[Any, Any]:
@@ -161,6 +161,6 @@ def _groups(text: str, option: str) -> Any:
     return [key_value(each.strip()) for each in next(csv.reader([text], skipinitialspace=True)) if each.strip()]
 
 
-def _wrong(option: str, given: str, fix: str) -> CommandError:
-    shown = given if len(given) <= 40 else given[:37] + "..."
+def _wrong(option: str, typed: str, fix: str) -> CommandError:
+    shown = typed if len(typed) <= 40 else typed[:37] + "..."
     return CommandError(f"{option} is not understood", f"it says {shown!r}", fix)

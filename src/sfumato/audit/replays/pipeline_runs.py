@@ -35,11 +35,11 @@ class Ran:
 
 
 @dataclass(frozen=True)
-class Stage:
+class PipelineStage:
     """Where a pipeline runs: what it is given, and how a table becomes that."""
 
     pipeline: Callable[..., Any]
-    asked: tuple[str, ...]
+    takes: tuple[str, ...]
     recorder: Recorder | None
     shaped: Callable[[Any], Any]
     private: Callable[[Any], Private]
@@ -50,24 +50,24 @@ class Stage:
         """Run it once. The table is copied: what one run does to it, no other sees."""
         tape = Tape(recorded, shown=self.shown)
         recorder = self.recorder if self.recorder is not None else Recorder()
-        raw = self.shaped(copy.deepcopy(table)) if "data" in self.asked or self.recorder is not None else None
-        given: dict[str, Any] = {"data": raw, "recorder": recorder}
-        if "curator" in self.asked:
+        raw = self.shaped(copy.deepcopy(table)) if "data" in self.takes or self.recorder is not None else None
+        arguments: dict[str, Any] = {"data": raw, "recorder": recorder}
+        if "curator" in self.takes:
             ledger = TapedLedger(self.accounts, tape)
-            given["curator"] = TapedCurator(self.private(copy.deepcopy(table)), ledger, tape, seed)
+            arguments["curator"] = TapedCurator(self.private(copy.deepcopy(table)), ledger, tape, seed)
         result: Any = None
         problem: tuple[str, str] | None = None
-        said = io.StringIO()
+        printed = io.StringIO()
         with (
             _attached(recorder, tape, raw),
             together(outside, lambda: tape.inside) as drawn,
             warnings.catch_warnings(record=True) as caught,
-            redirect_stdout(said),
-            redirect_stderr(said),
+            redirect_stdout(printed),
+            redirect_stderr(printed),
         ):
             warnings.simplefilter("always")
             try:
-                result = self.pipeline(**{name: given[name] for name in self.asked})
+                result = self.pipeline(**{name: arguments[name] for name in self.takes})
                 result = list(result) if isinstance(result, Iterator) else result  # before the data is gone
             except DivergedError:
                 pass
@@ -75,7 +75,7 @@ class Stage:
                 problem = type(raised).__name__, str(raised)
         tape.close()
         warned = [f"{each.category.__name__}: {each.message}" for each in caught]
-        return Ran(tape, result, said.getvalue().splitlines(), warned, problem, drawn.words, drawn.stand)
+        return Ran(tape, result, printed.getvalue().splitlines(), warned, problem, drawn.words, drawn.stand)
 
 
 @contextmanager
@@ -111,10 +111,10 @@ class TapedLedger(MemoryLedger):
         self._tape.charges.append(event)
 
     def draw_steps(self, receipt: Receipt, steps: int) -> Steps:
-        told = super().draw_steps(receipt, steps)
+        drawn = super().draw_steps(receipt, steps)
         assert isinstance(receipt.event, events.Repeat)
         self._tape.charges.append(events.Repeat(receipt.event.event, steps))
-        return told
+        return drawn
 
     def _charged(self, receipt: Receipt) -> None:
         if receipt.id not in self._seen:  # under a key, once

@@ -31,7 +31,7 @@ _VALUE = re.compile(
 
 
 @dataclass(frozen=True)
-class Declared:
+class DeclaredColumn:
     """A column, and the type that the file declares for it; None where it declares none, as in CSV."""
 
     name: str
@@ -39,7 +39,7 @@ class Declared:
 
 
 @dataclass(frozen=True)
-class Look:
+class TableLook:
     """What is known of one table before anything is paid.
 
     columns   those that can be used; in a CSV file without names, none
@@ -50,7 +50,7 @@ class Look:
 
     path: Path
     kind: str
-    columns: tuple[Declared, ...] = ()
+    columns: tuple[DeclaredColumn, ...] = ()
     delimiter: str = ","
     encoding: str = "utf-8"
     header: bool = True
@@ -74,19 +74,19 @@ def kind_of(path: Path) -> str:
     return SUFFIXES[path.suffix.lower()]
 
 
-def look(path: Path, *, header: bool = True, table: str | None = None) -> Look:
+def look(path: Path, *, header: bool = True, table: str | None = None) -> TableLook:
     """Look at a file. Without a header nothing of a CSV file is read at all."""
     kind = kind_of(path)
     if kind == "csv":
         sign = "\t" if path.suffix.lower() == ".tsv" else ","
-        return _csv(path, sign) if header else Look(path, kind, delimiter=sign, header=False)
+        return _csv(path, sign) if header else TableLook(path, kind, delimiter=sign, header=False)
     declared = _parquet(path) if kind == "parquet" else _duckdb(path, table)
     columns, notes = _usable([each.name for each in declared])
     types = {each.name: each.type for each in declared}
-    return Look(path, kind, tuple(Declared(name, types[name]) for name in columns), notes=notes, table=table)
+    return TableLook(path, kind, tuple(DeclaredColumn(name, types[name]) for name in columns), notes=notes, table=table)
 
 
-def look_by_place(path: Path, names: Sequence[str]) -> Look:
+def look_by_place(path: Path, names: Sequence[str]) -> TableLook:
     """A CSV file whose columns somebody has named, in their order: there are as many cells in its first line, with the
     usual sign between them or another one."""
     good, odd = _usable(list(names))
@@ -94,7 +94,7 @@ def look_by_place(path: Path, names: Sequence[str]) -> Look:
         raise _odd(path, odd[0].partition(":")[0], "give each column a name of its own")
     usual, (line, encoding) = look(path, header=False).delimiter, _first_line(path)
     encoding = encoding if encoding == "utf-16" else "utf-8"  # a mark of the file's; other words would be of its row
-    seen = Look(path, "csv", tuple(map(Declared, names)), usual, encoding, header=False)
+    seen = TableLook(path, "csv", tuple(map(DeclaredColumn, names)), usual, encoding, header=False)
     counts = {sign: _count(line, sign) for sign in sorted(_SIGNS, key=lambda sign: sign != usual)}
     fitting = next((sign for sign, count in counts.items() if count in (len(names), None)), None)
     if fitting is None:
@@ -121,7 +121,7 @@ def duckdb_tables(path: Path) -> list[str]:
     return sorted(str(row[0]) for row in _asked(path, f"SELECT table_name FROM {_TABLES}"))
 
 
-def _csv(path: Path, usual: str) -> Look:
+def _csv(path: Path, usual: str) -> TableLook:
     line, encoding = _first_line(path)
     delimiter = _delimiter(line, usual)
     try:
@@ -137,37 +137,39 @@ def _csv(path: Path, usual: str) -> Look:
     if not any(name.strip() for name in names):
         raise _odd(path, "its first line is empty", "let the first line name the columns, or give --no-header")
     if any(name.strip() and _VALUE.fullmatch(name) for name in names):
-        return Look(path, "csv", tuple(map(Declared, _usable(names)[0])), delimiter, encoding, doubtful=True)
+        return TableLook(path, "csv", tuple(map(DeclaredColumn, _usable(names)[0])), delimiter, encoding, doubtful=True)
     columns, notes = _usable(names)
     if delimiter != usual:
         notes = (f"its cells are separated by {_SIGNS[delimiter]}; sfumato.yaml says so", *notes)
     if encoding != "utf-8":
         notes = (f"it is read as {encoding}, because its first line is not UTF-8", *notes)
     written = {"trim": True} if spaced else {}
-    return Look(path, "csv", tuple(map(Declared, columns)), delimiter, encoding, written=written, notes=notes)
+    return TableLook(
+        path, "csv", tuple(map(DeclaredColumn, columns)), delimiter, encoding, written=written, notes=notes
+    )
 
 
 def _first_line(path: Path) -> tuple[str, str]:
     """The first line and its encoding. Single bytes are read, so that not even a buffer holds the second line."""
-    held = bytearray()
+    line = bytearray()
     width = 1
     try:
         file = os.open(path, os.O_RDONLY)
         try:
-            while len(held) < _LONGEST and (more := os.read(file, width)):
-                held += more
-                if bytes(held) in (b"\xff\xfe", b"\xfe\xff"):
+            while len(line) < _LONGEST and (more := os.read(file, width)):
+                line += more
+                if bytes(line) in (b"\xff\xfe", b"\xfe\xff"):
                     width = 2
                 if more.strip(b"\0") in (b"\n", b"\r"):
                     break
             else:
-                if len(held) >= _LONGEST:
+                if len(line) >= _LONGEST:
                     raise _odd(path, "its first line does not end within 65,536 bytes", "give a CSV file")
         finally:
             os.close(file)
     except OSError as error:
         raise _odd(path, f"it cannot be read ({error.strerror})", "give a file that this user may read") from None
-    return _decoded(path, bytes(held))
+    return _decoded(path, bytes(line))
 
 
 def _decoded(path: Path, line: bytes) -> tuple[str, str]:
@@ -213,13 +215,13 @@ def _usable(names: list[str]) -> tuple[list[str], tuple[str, ...]]:
     return good, tuple(notes)
 
 
-def _parquet(path: Path) -> list[Declared]:
+def _parquet(path: Path) -> list[DeclaredColumn]:
     """The footer holds statistics too; only the schema is taken out of it."""
     arrow, parquet = needed("pyarrow"), needed("pyarrow.parquet")
     failure: CommandError
     try:
         footer = arrow.BufferReader(_footer(path))
-        return [Declared(field.name, str(field.type)) for field in parquet.read_schema(footer)]
+        return [DeclaredColumn(field.name, str(field.type)) for field in parquet.read_schema(footer)]
     except Exception:
         failure = _odd(path, "it cannot be read as Parquet", "give a Parquet file")
     raise failure
@@ -237,7 +239,7 @@ def _footer(path: Path) -> bytes:
         return b"PAR1" + file.read(length) + end
 
 
-def _duckdb(path: Path, table: str | None) -> list[Declared]:
+def _duckdb(path: Path, table: str | None) -> list[DeclaredColumn]:
     if table is None:
         raise PlanError("a DuckDB file has tables: name the one that is meant")
     stored = f"table_name = ? AND NOT is_generated AND table_oid IN (SELECT table_oid FROM {_TABLES})"
@@ -246,15 +248,15 @@ def _duckdb(path: Path, table: str | None) -> list[Declared]:
     )
     if not rows:
         raise _odd(path, f"it has no table {table!r}", f"give one of {', '.join(duckdb_tables(path)) or 'none'}")
-    return [Declared(str(name), str(type_)) for name, type_ in rows]
+    return [DeclaredColumn(str(name), str(type_)) for name, type_ in rows]
 
 
-def _asked(path: Path, query: str, *given: str) -> list[Any]:
+def _asked(path: Path, query: str, *parameters: str) -> list[Any]:
     engine = needed("duckdb")
     failure = _odd(path, "it cannot be opened as a DuckDB file", "give a DuckDB file that nobody is writing to")
     try:
         with engine.connect(str(path), read_only=True) as opened:
-            rows: list[Any] = opened.execute(query, list(given)).fetchall()
+            rows: list[Any] = opened.execute(query, list(parameters)).fetchall()
         return rows
     except Exception:
         pass

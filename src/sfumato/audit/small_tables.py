@@ -36,10 +36,10 @@ def all_pairs(plan: Plan[Any, Any], rows: int) -> Iterator[neighbours.Pair]:
                 changes = [((kind,) * group, ()) for kind in kinds if size + group <= rows]
             for before, target in changes:
                 after = neighbours.became(before, target, unit)
-                told = " and ".join(_told(each) for each in beside) or "nothing"
+                others = " and ".join(_told(each) for each in beside) or "nothing"
                 gone, come = (", ".join(map(_told, side)) or "nobody" for side in (before, after))
                 scene = neighbours.Scene(beside, before, after)
-                yield neighbours.pair_of(plan, table, scene, f"{gone} becomes {come}; beside it {told}")
+                yield neighbours.pair_of(plan, table, scene, f"{gone} becomes {come}; beside it {others}")
 
 
 def _told(person: neighbours.Person) -> str:
@@ -53,7 +53,7 @@ def _values(column: Any) -> list[Any]:
 
 
 def _rows(cells: dict[str, list[Any]]) -> list[dict[str, Any]]:
-    found: list[dict[str, Any]] = [{}]
+    rows: list[dict[str, Any]] = [{}]
     for name, values in cells.items():
-        found = [{**row, name: value} for row in found for value in values]
-    return found
+        rows = [{**row, name: value} for row in rows for value in values]
+    return rows

@@ -72,12 +72,12 @@ def one_table(plan: Plan[Any, Any], table: Any, schema: Table | None) -> Any:
     return data_for(plan, read, stage_of(plan).fitting(read, _columns(table, "table"), "table"))
 
 
-def _columns(given: Any, name: str = "pairs") -> dict[str, list[Any]]:
-    held = isinstance(given, Mapping) or (hasattr(given, "columns") and hasattr(given, "__getitem__"))
-    if not held:
-        raise checks.refuse(name, type(given).__name__, _COLUMNS if name == "pairs" else _ONE)
-    names = list(given) if isinstance(given, Mapping) else list(given.columns)
+def _columns(table: Any, name: str = "pairs") -> dict[str, list[Any]]:
+    by_column = isinstance(table, Mapping) or (hasattr(table, "columns") and hasattr(table, "__getitem__"))
+    if not by_column:
+        raise checks.refuse(name, type(table).__name__, _COLUMNS if name == "pairs" else _ONE)
+    names = list(table) if isinstance(table, Mapping) else list(table.columns)
     try:
-        return {str(name): list(given[name]) for name in names}
+        return {str(name): list(table[name]) for name in names}
     except TypeError:  # a cell where a column is asked for
-        raise checks.refuse(name, type(given).__name__, _COLUMNS if name == "pairs" else _ONE) from None
+        raise checks.refuse(name, type(table).__name__, _COLUMNS if name == "pairs" else _ONE) from None

@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from ...events import Event
-from .events_from import Asked
+from .events_from import TypedEvent
 from .numbers import exact, exact_or_none
 
 if TYPE_CHECKING:
@@ -16,7 +16,7 @@ if TYPE_CHECKING:
 
 
 @dataclass(frozen=True)
-class Training:
+class PlannedTraining:
     """A project, for its `privacy` fields."""
 
     project: Project
@@ -29,22 +29,22 @@ class Training:
     def delta(self) -> Fraction | None:
         return self.project.privacy.target_delta
 
-    def trains(self, asked: Asked) -> bool:
+    def trains(self, typed: TypedEvent) -> bool:
         """Is there anything about sampling or steps? Without, a project has releases only."""
         privacy = self.project.privacy
-        return any(each is not None for each in (asked.rate, asked.steps, privacy.sample_rate, privacy.steps))
+        return any(each is not None for each in (typed.rate, typed.steps, privacy.sample_rate, privacy.steps))
 
-    def event(self, asked: Asked, noise: Any = None, steps: int | None = None) -> Event:
+    def event(self, typed: TypedEvent, noise: Any = None, steps: int | None = None) -> Event:
         """The whole training, at the noise that is given, typed or written in the file."""
-        said: dict[str, Any] = {"sample_rate": exact_or_none(asked.rate, "--rate"), "steps": steps or asked.steps}
-        said["relation"] = asked.relation
-        privacy = replace(self.project.privacy, **{name: value for name, value in said.items() if value is not None})
-        if noise is None and asked.gaussian is not None:
-            noise = exact(asked.gaussian, "--gaussian")
+        changes: dict[str, Any] = {"sample_rate": exact_or_none(typed.rate, "--rate"), "steps": steps or typed.steps}
+        changes["relation"] = typed.relation
+        privacy = replace(self.project.privacy, **{name: value for name, value in changes.items() if value is not None})
+        if noise is None and typed.gaussian is not None:
+            noise = exact(typed.gaussian, "--gaussian")
         return privacy.event(noise)
 
 
-def training(place: Path) -> Training:
+def training(place: Path) -> PlannedTraining:
     from ...project import open_project  # a price that needs no project does not wait for what reads one
 
-    return Training(open_project(place))
+    return PlannedTraining(open_project(place))
