@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import importlib
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Protocol
 
@@ -61,6 +61,11 @@ class Source:
     def emptied(self, table: Table) -> Source:
         """The same without its rows, where the engine would take these over as soon as it opens the source."""
         return self
+
+    def engine(self) -> Callable[..., Connection] | None:
+        """The session of the engine that holds the table (a subclass of `session.Session`); None where any engine can
+        take it over."""
+        return None
 
     def called(self, table: Table, column: str) -> str:
         """How the source tells this column from others: by its name."""
