@@ -53,8 +53,8 @@ def _any_owner(patch: pytest.MonkeyPatch) -> None:
 def _collated(patch: pytest.MonkeyPatch) -> None:
     cell = duckdb_tables.cell_of
 
-    def with_collation(raw: str, physical: str, held: str = "") -> Any:
-        honest = cell(raw, physical, held)
+    def with_collation(raw: str, physical: str, present: str = "") -> Any:
+        honest = cell(raw, physical, present)
         return replace(honest, sql=raw) if physical == "VARCHAR" else honest
 
     patch.setattr(duckdb_tables, "cell_of", with_collation)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import importlib
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Collection, Mapping
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Protocol
 
@@ -30,6 +30,8 @@ class Connection(Protocol):
 
     dialect: str
     """The name that sqlglot has for the engine's SQL. What words of the vocabulary become there, its lowering says."""
+    gaps: Collection[str]
+    """The words that the engine has not."""
     tables: Mapping[str, Mapping[str, str]]
     """The engine's type of each column, by table and column: what the public may know, from the schema and the header
     of the file."""

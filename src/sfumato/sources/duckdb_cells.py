@@ -30,49 +30,49 @@ _NESTED = ("STRUCT", "MAP", "UNION", "LIST")
 _DECIMAL = re.compile(r"DECIMAL\((\d+),\s*(\d+)\)")
 
 
-def cell_of(raw: str, physical: str, held: str = "") -> Cell:
-    """The raw column (an SQL expression) of this type as cells of one kind. `held` says whether there is a cell, where
-    that shows elsewhere than in the column."""
+def cell_of(raw: str, physical: str, present: str = "") -> Cell:
+    """The raw column (an SQL expression) of this type as cells of one kind. `present` says whether there is a cell,
+    where that shows elsewhere than in the column."""
     physical = physical.upper()
-    held = held or there(raw, physical)
+    present = present or there(raw, physical)
     if physical in _RANGES:
-        return Cell(raw, "whole", held, span=_RANGES[physical])
+        return Cell(raw, "whole", present, span=_RANGES[physical])
     if scaled := _DECIMAL.fullmatch(physical):
         if scaled[2] == "0":
-            return Cell(f"TRY_CAST({raw} AS HUGEINT)", "whole", held, span=_RANGES["HUGEINT"])
-        return Cell(raw, "decimal", held, places=int(scaled[2]))
+            return Cell(f"TRY_CAST({raw} AS HUGEINT)", "whole", present, span=_RANGES["HUGEINT"])
+        return Cell(raw, "decimal", present, places=int(scaled[2]))
     if physical in ("DOUBLE", "FLOAT"):
         # Files tell the engine the least and largest number of a column, leaving nan out, and where these are finite it
         # takes isnan() and comparisons for settled: whether one row is infinite would decide how others' nan is read.
         # These two tests it does not settle so.
         number = raw if physical == "DOUBLE" else f"CAST({raw} AS DOUBLE)"
-        return Cell(f"CASE WHEN isfinite({number}) OR isinf({number}) THEN {number} END", "float", held)
+        return Cell(f"CASE WHEN isfinite({number}) OR isinf({number}) THEN {number} END", "float", present)
     if physical == "BOOLEAN":
-        return Cell(raw, "flag", held)
+        return Cell(raw, "flag", present)
     if physical == "VARCHAR":
         # A column may bring an order of its own, by which 'A' is 'a', and a cast would keep it. Under this one texts
         # are compared and shown byte by byte, so that two units are two, whatever the file says. It costs nothing.
-        return Cell(f"({raw} COLLATE C)", "text", held)
+        return Cell(f"({raw} COLLATE C)", "text", present)
     if physical == "BLOB":
-        return Cell(f"TRY(decode({raw}))", "text", held)
+        return Cell(f"TRY(decode({raw}))", "text", present)
     if physical in ("UHUGEINT", "UUID") or physical.startswith("ENUM"):
-        return Cell(f"TRY_CAST({raw} AS VARCHAR)", "text", held)
+        return Cell(f"TRY_CAST({raw} AS VARCHAR)", "text", present)
     if physical == "DATE":
-        return Cell(raw, "day", held)
+        return Cell(raw, "day", present)
     if physical.startswith("TIMESTAMP"):
-        return _moment(raw, physical, held)
+        return _moment(raw, physical, present)
     if physical in _CLOCKS:
-        return Cell(raw, "none", held, key=_written(raw, physical))
+        return Cell(raw, "none", present, key=_written(raw, physical))
     nested = physical.endswith("]") or physical.startswith(_NESTED)
-    return Cell(raw, "none", held, key="" if nested else f"TRY_CAST({raw} AS VARCHAR)")
+    return Cell(raw, "none", present, key="" if nested else f"TRY_CAST({raw} AS VARCHAR)")
 
 
-def _moment(raw: str, physical: str, held: str) -> Cell:
+def _moment(raw: str, physical: str, present: str) -> Cell:
     """A moment of any of the engine's types as one in UTC: of microseconds; a key has nanoseconds where it has them."""
     exact = "TIMESTAMP_NS" if physical.endswith("_NS") else "TIMESTAMP"  # nanoseconds with a zone cast to no other
     moment = raw if physical == exact else f"TRY_CAST({raw} AS {exact})"
     key = _written(moment, exact)
-    return Cell(moment if exact == "TIMESTAMP" else f"TRY_CAST({moment} AS TIMESTAMP)", "moment", held, key=key)
+    return Cell(moment if exact == "TIMESTAMP" else f"TRY_CAST({moment} AS TIMESTAMP)", "moment", present, key=key)
 
 
 def _written(moment: str, exact: str) -> str:

@@ -71,7 +71,8 @@ class Session(ABC):
             if not isinstance(source, self.takes):
                 names = [kind.__name__ for kind in self.takes]
                 raise checks.refuse("source", source, f"a {', '.join(names[:-1])} or {names[-1]}")
-        self.dialect = self.lowering.dialect
+        self.dialect: str = self.lowering.dialect
+        self.gaps: Collection[str] = self.lowering.gaps
         self._given = tables
         self._settings = settings
         self._only = only

@@ -105,8 +105,8 @@ def nan_is_a_number() -> Any:
             return read
         return replace(read, value=f"CASE WHEN not_a_number({x}) THEN {x} ELSE {read.value} END")
 
-    def with_nan(raw: str, physical: str, held: str = "") -> Any:
-        cell = cell_of(raw, physical, held)
+    def with_nan(raw: str, physical: str, present: str = "") -> Any:
+        cell = cell_of(raw, physical, present)
         return replace(cell, sql=raw) if physical == "DOUBLE" else cell
 
     stack = ExitStack()
