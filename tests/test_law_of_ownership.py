@@ -23,7 +23,7 @@ from sfumato.noise import SeededBits
 from sfumato.openings import ENGINE, ROWS
 from sfumato.plan import Plan
 from sfumato.private import Private
-from sfumato.sources import catalogue, reading
+from sfumato.sources import catalogue, duckdb_tables
 from sfumato.sources.base import quoted
 from sfumato_referee.attacks.asking import moved
 from tests.ownership import SOURCES, answer, apart, source_of, tried
@@ -51,12 +51,13 @@ def _any_owner(patch: pytest.MonkeyPatch) -> None:
 
 
 def _collated(patch: pytest.MonkeyPatch) -> None:
-    cell = reading._cell
-    patch.setattr(
-        reading,
-        "_cell",
-        lambda x, raw, kind: replace(cell(x, raw, kind), sql=raw) if kind == "VARCHAR" else cell(x, raw, kind),
-    )
+    cell = duckdb_tables.cell_of
+
+    def with_collation(raw: str, physical: str, present: str = "") -> Any:
+        honest = cell(raw, physical, present)
+        return replace(honest, sql=raw) if physical == "VARCHAR" else honest
+
+    patch.setattr(duckdb_tables, "cell_of", with_collation)
 
 
 def _any_name(patch: pytest.MonkeyPatch) -> None:

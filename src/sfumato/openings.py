@@ -15,7 +15,7 @@ An audit reads made-up columns through `of`, and finds neighbours by the owners 
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
-from collections.abc import Collection, Iterable, Mapping
+from collections.abc import Callable, Collection, Iterable, Mapping
 from dataclasses import dataclass, field, replace
 from typing import Any, Generic, Protocol, TypeVar
 
@@ -24,7 +24,7 @@ import numpy as np
 from .errors import PlanError
 from .rows import Rows
 from .schema import Schema, Table, Words
-from .sources import Connection, Source, columns_of, compare_columns, connect, source
+from .sources import Connection, Source, columns_of, compare_columns, connect, engine_of, source
 from .units import ROW, USER, Kind, Unit
 
 D = TypeVar("D")
@@ -53,6 +53,7 @@ class Tables:
     block: str | None = None
     blocks: tuple[str, ...] = ()
     engine: Mapping[str, Any] = field(default_factory=dict)
+    session: Callable[..., Connection] | None = None
 
     def rows(self) -> Rows:
         """The rows of the one private table; whose they are where none is one unit's alone, `unit.owners` says."""
@@ -70,13 +71,14 @@ class Tables:
         """An engine's connection to all tables; of those that are unread it holds the columns, and no row."""
         only = {} if self.block is None else {self.schema.table().name: (self.block, self.blocks)}
         tables = {name: (self.schema.table(name), place) for name, place in self.sources.items()}
-        return connect(tables, only=only, unread=unread, **self.engine)
+        return connect(tables, only=only, unread=unread, session=self.session, **self.engine)
 
     def made_up(self, rows: int, words: Words) -> Tables:
-        """Made-up rows in every private table, from the schema alone; public tables are as they are."""
+        """Made-up rows in every private table, from the schema alone; public tables are as they are. They are asked in
+        the engine that holds the real ones, so that a rehearsal refuses what it has no word for."""
         private = {name: table for name, table in self.schema.tables.items() if table.private}
         invented = {name: source(table.make_up(rows, words)) for name, table in private.items()}
-        return replace(self, sources={**self.sources, **invented})
+        return replace(self, sources={**self.sources, **invented}, session=engine_of(self.sources.values()))
 
 
 class Opening(ABC, Generic[D]):

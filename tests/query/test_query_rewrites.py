@@ -53,7 +53,7 @@ DATA: dict[str, dict[str, list[Any]]] = {
 FILES = sorted(FOLDER.glob("*.sql"))
 
 
-class _Listening:
+class Listening:
     """A connection that remembers what it is asked."""
 
     dialect = "duckdb"
@@ -78,7 +78,7 @@ def plan_in(query: str) -> Sql:
 
 def trees(query: str) -> list[Any]:
     """All statements of a release, in words of the vocabulary."""
-    connection = _Listening()
+    connection = Listening()
     try:
         plan_in(query)._run(connection, SimpleNamespace(noise=Still()))  # type: ignore[arg-type]
     finally:

@@ -21,12 +21,12 @@ FOLDERS = (ROOT / "src", ROOT / "referee")
 VAGUE = frozenset({"each", "found", "made", "told", "given", "known", "asked", "kept", "held", "said"})
 
 CEILINGS = {
-    "vague values": 528,
-    "vague parameters": 184,
+    "vague values": 527,
+    "vague parameters": 185,
     "vague functions": 26,
     "functions called made": 1,
-    "modules beyond the first of their name": 103,
-    "classes beyond the first of their name": 88,
+    "modules beyond the first of their name": 104,
+    "classes beyond the first of their name": 90,
 }
 
 

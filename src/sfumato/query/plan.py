@@ -23,7 +23,7 @@ from ..schema import COMMON_KEYS, Column, Named, Schema, Table, category, key, r
 from ..sources import Connection
 from ..sources.duckdb import DUCKDB
 from ..units import Unit, rows_or_users
-from . import copies, explain, finish, ranks, running
+from . import advice_statements, copies, explain, finish, ranks, running
 from .advice import ADVICE, Layout
 from .adviser import advised
 from .adviser import check as check_advice
@@ -262,6 +262,9 @@ class Sql(Plan[Connection, dict[str, Any]]):
             running.given(self.front, connection)
         for tree in self._statements.values():
             connection.bind(tree)
+        if self.fixed is None and connection.gaps:  # an engine with all words takes what follows, too
+            for tree in advice_statements.statements(self):
+                connection.bind(tree)
 
     def check_schema(self, schema: Schema) -> None:
         """Refuse data of another schema."""

@@ -96,15 +96,22 @@ def profiles(
 ) -> list[Histogram]:
     """The lengths of units' vectors of each measure, and where `masses` are asked for, what they hold of the first in
     sum. Each for this share of the budget."""
-    fine = [_quantum(each) for each in measures]
-    columns = {f"q{i}": Typed(tree, _WHOLE) for i, (tree, _) in enumerate(fine) if tree is not None}
-    rows = running.of_groups(front, front.rows(columns), groups)
-    counts = [tree is None for tree, _ in fine]
-    statement = profile(rows, keys=len(front.keys), counts=counts, squares=blur.kind == "gaussian", masses=masses)
-    steps = [2.0**exponent for _, exponent in fine]
+    statement = sizes_statement(front, blur, measures, groups, masses=masses)
+    counts, steps = [measure.row is None for measure in measures], [2.0 ** _quantum(measure)[1] for measure in measures]
     rooted = 2 if blur.kind == "gaussian" and front.keys else 1
     powers = [rooted if alone else None for alone in counts] + [1 if counts[0] else None] * masses
     return _histograms(blur, connection, noise, statement, share, [*steps, *steps[:masses]], powers)
+
+
+def sizes_statement(
+    front: Front, blur: Blur, measures: tuple[Measure, ...], groups: running.Groups | None = None, *, masses: bool
+) -> exp.Query:
+    """What the engine is asked for them."""
+    fine = [_quantum(measure)[0] for measure in measures]
+    columns = {f"q{i}": Typed(tree, _WHOLE) for i, tree in enumerate(fine) if tree is not None}
+    rows = running.of_groups(front, front.rows(columns), groups)
+    counts = [tree is None for tree in fine]
+    return profile(rows, keys=len(front.keys), counts=counts, squares=blur.kind == "gaussian", masses=masses)
 
 
 def groups_profile(front: Front, blur: Blur, connection: Connection, noise: Noise, share: Fraction) -> Histogram:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import importlib
-from collections.abc import Mapping
+from collections.abc import Callable, Collection, Mapping
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Protocol
 
@@ -30,6 +30,8 @@ class Connection(Protocol):
 
     dialect: str
     """The name that sqlglot has for the engine's SQL. What words of the vocabulary become there, its lowering says."""
+    gaps: Collection[str]
+    """The words that the engine has not."""
     tables: Mapping[str, Mapping[str, str]]
     """The engine's type of each column, by table and column: what the public may know, from the schema and the header
     of the file."""
@@ -61,6 +63,11 @@ class Source:
     def emptied(self, table: Table) -> Source:
         """The same without its rows, where the engine would take these over as soon as it opens the source."""
         return self
+
+    def engine(self) -> Callable[..., Connection] | None:
+        """The session of the engine that holds the table (a subclass of `session.Session`); None where any engine can
+        take it over."""
+        return None
 
     def called(self, table: Table, column: str) -> str:
         """How the source tells this column from others: by its name."""

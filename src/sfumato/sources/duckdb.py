@@ -40,8 +40,33 @@ def _listed(text: Any, between: Any) -> Any:
 
 def _listed_wholes(text: Any, between: Any) -> Any:
     exp = needed("sqlglot").exp
-    wholes = exp.DataType.build("BIGINT[]", dialect="duckdb")
-    return named("UNNEST")(exp.Cast(this=named("STRING_SPLIT")(text, between), to=wholes))
+    return named("UNNEST")(exp.Cast(this=named("STRING_SPLIT")(text, between), to=_type("BIGINT[]")))
+
+
+def _one_listed(text: Any, listed: Any, between: Any) -> Any:
+    """In the views of a session it is an enumeration instead (`duckdb_session`)."""
+    exp = needed("sqlglot").exp
+    parts = named("STRING_SPLIT")(listed, between)
+    return exp.Case(ifs=[exp.If(this=named("LIST_CONTAINS")(parts, text), true=text.copy())])
+
+
+def _digits(text: Any) -> Any:
+    return named("REGEXP_FULL_MATCH")(text, needed("sqlglot").exp.Literal.string(r"\s*[+-]?[0-9]+\s*"))
+
+
+def _moment(text: Any) -> Any:
+    """With a time zone it counts in UTC, which is the session's own."""
+    return _cast_or_null(_cast_or_null(text, _type("TIMESTAMPTZ")), _type("TIMESTAMP"))
+
+
+def _whole(number: Any) -> Any:
+    exp = needed("sqlglot").exp
+    same = exp.EQ(this=named("TRUNC")(number), expression=number.copy())
+    return exp.Case(ifs=[exp.If(this=same, true=_cast_or_null(number.copy(), _type("BIGINT")))])
+
+
+def _type(name: str) -> Any:
+    return needed("sqlglot").exp.DataType.build(name, dialect="duckdb")
 
 
 DUCKDB = Engine(
@@ -82,6 +107,12 @@ DUCKDB = Engine(
         "month_name": named("MONTHNAME"),
         "day_name": named("DAYNAME"),
         "value_at": named("QUANTILE_DISC"),
+        "not_a_number": named("ISNAN"),
+        "is_digits": _digits,
+        "listed_or_null": _one_listed,
+        "moment_or_null": _moment,
+        "time_or_null": _cast_or_null,
+        "whole_or_null": _whole,
     },
     {name: name for name in TYPES},
 )

@@ -8,11 +8,12 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, field
+from functools import lru_cache
 from typing import TYPE_CHECKING, Any
 
 from ..errors import PlanError
 from .base import needed
-from .vocabulary import WORDS, Word, word_of
+from .vocabulary import WORDS, Word, read, word_of
 from .vocabulary.grammar import NAME, NODES, NUMBER, SPELLED, TYPES, WORD_PARTS
 
 if TYPE_CHECKING:
@@ -36,9 +37,9 @@ def named(function: str) -> Lowered:
     return lower
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, eq=False)
 class Engine:
-    """The words that an engine has.
+    """The words that an engine has. It is one of a kind: two are the same where they are one object.
 
     name     of the engine, for people
     dialect  the name that sqlglot has for its SQL
@@ -74,11 +75,16 @@ class Engine:
         written: str = self.lowered(tree).sql(dialect=self.dialect, comments=False, copy=False, pretty=pretty)
         return written
 
+    def words_in(self, text: str) -> str:
+        """A text of words in the engine's own SQL; refuses what the engine has no word for. What was asked before is
+        remembered, as sessions read the same columns again and again."""
+        return _in_its_own_words(self, text)
+
     def lowered(self, tree: sqlglot.exp.Expr) -> Any:
         """The tree in the engine's own words; the given one stays as it is."""
         exp = needed("sqlglot").exp
         around = exp.Paren(this=tree.copy())
-        for node in list(around.this.walk()):
+        for node in reversed(list(around.this.walk())):  # arguments first: a word may become one that has them twice
             if isinstance(node, exp.DataType):
                 own = self.types.get(type_of(node), type_of(node))
                 if own != type_of(node):
@@ -92,6 +98,13 @@ class Engine:
             if made is not node:
                 node.replace(made)
         return around.this.pop()
+
+
+@lru_cache(maxsize=2048)
+def _in_its_own_words(engine: Engine, text: str) -> str:
+    tree = read(text)
+    engine.check(tree)
+    return engine.text(tree)
 
 
 def _spoken(node: Any) -> Iterator[str]:

@@ -6,10 +6,10 @@ from typing import Any
 
 from ..schema import Table, TensorColumn
 from .base import Source, needed
+from .connections import connect
 from .examples import Examples
 from .files import Parquet
 from .frames import Frame
-from .session import connect
 
 
 def columns_of(table: Table, source: Source) -> Any:

@@ -19,7 +19,7 @@ from sfumato.query.measures import LARGEST_SUM, Coordinate
 from sfumato.query.relation import UNIT
 from sfumato.query.relations import joins, rows_of
 from sfumato.query.relations.bases import as_text, of
-from sfumato.sources import session
+from sfumato.sources import duckdb_tables, session
 
 Mutant = Callable[[], AbstractContextManager[Any]]
 
@@ -97,17 +97,21 @@ def units_mixed_in_joins() -> Any:
 
 def nan_is_a_number() -> Any:
     """What is not a number is read as it is, and added up."""
-    honest = session.reading
+    honest, cell_of = session.reading, duckdb_tables.cell_of
 
-    def reading(column: Any, raw: str, physical: str, x: str) -> Any:
-        made = honest(column, raw, physical, x)
-        if column.type != "real" or physical.upper() != "DOUBLE":
-            return made
-        value = f"CASE WHEN isnan({x}) THEN {x} ELSE {made.value} END"
-        return replace(made, cell=raw, value=value)
+    def reading(column: Any, cell: Any, x: str) -> Any:
+        read = honest(column, cell, x)
+        if column.type != "real" or cell.kind != "float":
+            return read
+        return replace(read, value=f"CASE WHEN not_a_number({x}) THEN {x} ELSE {read.value} END")
+
+    def with_nan(raw: str, physical: str, present: str = "") -> Any:
+        cell = cell_of(raw, physical, present)
+        return replace(cell, sql=raw) if physical == "DOUBLE" else cell
 
     stack = ExitStack()
     stack.enter_context(mock.patch.object(session, "reading", reading))
+    stack.enter_context(mock.patch.object(duckdb_tables, "cell_of", with_nan))
     stack.enter_context(mock.patch.object(Coordinate, "quantum", _unrounded))
     return stack
 

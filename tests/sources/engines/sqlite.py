@@ -1,7 +1,7 @@
 """A second engine, as small as one can be: SQLite of Python's own library. It follows "add an engine" in CONTRIBUTING.
 
-It holds integers of 64 bits and no NaN, and its SUM fails beyond 2^63; so it has no word for exact sums, and no type
-for wide integers, doubles and decimals, and refuses statements that need them. Nothing of the library runs on it.
+What its SQL means otherwise is asked of functions of Python (`sqlite_functions`). It has no dates, no decimals and no
+hash, and refuses statements that need them. Nothing of the library runs on it: it shows what a second engine costs.
 """
 
 from __future__ import annotations
@@ -13,18 +13,35 @@ from typing import Any
 
 from sqlglot import exp
 
-from sfumato.sources.lowering import Engine, as_is, named
+from sfumato.sources.lowering import Engine, Lowered, as_is, named, type_of
+from sfumato.sources.vocabulary import WORDS
+from tests.sources.engines.sqlite_functions import OF_ANY, OF_VALUES, decoded, name_of, register
 
 _AS_IS = """
-    sum_of_two difference product negative shifted_right bits_of_both size equal different less at_most greater at_least
-    between among exists is_null both either not case branch first_present null_if joined count minimum maximum
-    row_number rank dense_rank tile earlier later first_of last_of nth_of table_once cast
+    among exists is_null both either not case branch first_present null_if joined count minimum maximum
+    row_number rank dense_rank tile earlier later first_of last_of nth_of table_once
 """
 
 
-def _whole_quotient(node: Any) -> Any:
-    """Its / of integers cuts off towards 0."""
-    return exp.Div(this=node.this, expression=node.expression, typed=True, safe=True)
+def _asked_of_python(word: str) -> Lowered:
+    """A function of the word's name, of what the node or the call is asked of; a type is the text of its name."""
+
+    def lower(*arguments: Any) -> Any:
+        if WORDS[word].node:
+            (node,) = arguments
+            arguments = tuple(node.args[part] for part in ("this", "expression", "to") if node.args.get(part))
+        return named(name_of(word))(*map(_without_type, arguments))
+
+    return lower
+
+
+def _without_type(argument: Any) -> Any:
+    return exp.Literal.string(type_of(argument)) if isinstance(argument, exp.DataType) else argument
+
+
+def _between(node: Any) -> Any:
+    low = named(name_of("at_most"))(node.args["low"], node.this)
+    return exp.Paren(this=exp.And(this=low, expression=named(name_of("at_most"))(node.this.copy(), node.args["high"])))
 
 
 def _same(node: Any) -> Any:
@@ -35,34 +52,15 @@ def _not_same(node: Any) -> Any:
     return exp.Not(this=exp.Paren(this=exp.Is(this=node.this, expression=node.expression)))
 
 
-def _least(*values: Any) -> Any:
-    return _extreme("MIN", *values)
-
-
-def _greatest(*values: Any) -> Any:
-    return _extreme("MAX", *values)
-
-
-def _extreme(name: str, one: Any, other: Any, *more: Any) -> Any:
-    """Its MIN and MAX of several are NULL where one is: each is replaced by the other there."""
-    if more:
-        return _extreme(name, _extreme(name, one, other), *more)
-    first = exp.Coalesce(this=one, expressions=[other])
-    second = exp.Coalesce(this=other.copy(), expressions=[one.copy()])
-    return named(name)(first, second)
-
-
 SQLITE = Engine(
     "SQLite",
     "sqlite",
     {
         **dict.fromkeys(_AS_IS.split(), as_is),
-        "whole_quotient": _whole_quotient,
-        "remainder": as_is,
+        **{word: _asked_of_python(word) for word in (*OF_VALUES, *OF_ANY, "exact_sum")},
+        "between": _between,
         "same": _same,
         "not_same": _not_same,
-        "least_present": _least,
-        "greatest_present": _greatest,
         "characters": named("LENGTH"),
         "trimmed": named("TRIM"),
         "trimmed_before": named("LTRIM"),
@@ -71,12 +69,12 @@ SQLITE = Engine(
         "replaced": named("REPLACE"),
         "place_of": named("INSTR"),
     },
-    {"BIGINT": "BIGINT", "INT": "INT", "VARCHAR": "TEXT", "BOOLEAN": "BOOLEAN"},
+    {name: name for name in ("BIGINT", "INT", "INT128", "DOUBLE", "VARCHAR", "BOOLEAN")},
 )
 
 SQLITE_WRONG: Mapping[str, Sequence[tuple[Any, ...]]] = {}
 
 
 def asked_of_sqlite(text: str) -> list[tuple[Any, ...]]:
-    with closing(sqlite3.connect(":memory:")) as opened:
-        return opened.execute(text).fetchall()
+    with closing(register(sqlite3.connect(":memory:"))) as opened:
+        return [tuple(map(decoded, row)) for row in opened.execute(text)]

@@ -85,7 +85,7 @@ def test_statements_give_what_they_must(name: str, whole: Whole) -> None:
     rows = member.asks(member.engine.text(tree))
     declared = (whole.text,) in member.wrong.get("", ())
     alike = len(rows) == len(whole.rows) and all(
-        same(cell, expected)
+        same(bool(cell) if member.flags and isinstance(expected, bool) else cell, expected)
         for row, right_row in zip(rows, whole.rows, strict=False)
         for cell, expected in zip(row, right_row, strict=True)
     )
@@ -120,13 +120,16 @@ def test_an_engine_that_means_something_else_fails() -> None:
             test_edge_cases_are_what_the_word_says("other", WORDS[word])
 
 
-def test_the_least_engine_refuses_an_exact_sum_by_name() -> None:
+def test_an_engine_without_exact_sums_refuses_them_by_name() -> None:
+    words = {word: lowered for word, lowered in SQLITE.words.items() if word != "exact_sum"}
+    types = {name: own for name, own in SQLITE.types.items() if name != "INT128"}
+    narrow = replace(SQLITE, words=words, types=types)
     tree = read("SELECT SUM(x) AS s FROM t")
     with pytest.raises(PlanError, match=r"SQLite has no word for 'exact_sum' \(the sum of those that are not NULL"):
-        SQLITE.check(tree)
+        narrow.check(tree)
     assert DUCKDB.text(tree) == "SELECT SUM(x) AS s FROM t"
     with pytest.raises(PlanError, match="SQLite has no word for 'INT128'"):
-        SQLITE.check(read("SELECT CAST(x AS INT128) AS s FROM t"))
+        narrow.check(read("SELECT CAST(x AS INT128) AS s FROM t"))
 
 
 def test_words_that_an_engine_invents_are_refused() -> None:

@@ -36,7 +36,8 @@ def wrapping_sums() -> None:
     shape = f"CAST(((SUM(_x) % {whole} + {whole} + {half}) % {whole}) - {half} AS BIGINT)"
 
     def wrapped(x: Any) -> Any:
-        return needed("sqlglot").parse_one(shape, dialect="duckdb").transform(lambda node: x if node.name == "_x" else node)
+        sums = needed("sqlglot").parse_one(shape, dialect="duckdb")
+        return sums.transform(lambda node: x if node.name == "_x" else node)
 
     _lower("exact_sum", wrapped)
 

@@ -26,8 +26,8 @@ def own_unit() -> None:
 @FAULTS.fault("texts keep the collation of their file", by=attacks("O3"))
 def collated() -> None:
     def collate(cell: Any) -> Any:
-        def with_collation(x: str, raw: str, physical: str) -> Any:
-            cell_in_sql = cell(x, raw, physical)
+        def with_collation(raw: str, physical: str, present: str = "") -> Any:
+            cell_in_sql = cell(raw, physical, present)
             return replace(cell_in_sql, sql=raw) if physical == "VARCHAR" else cell_in_sql
 
         return with_collation

@@ -8,7 +8,6 @@ import numpy as np
 
 from sfumato import cells, times
 from sfumato.audit import seams
-from sfumato.sources import reading
 
 from ...mutants.reading import cells_by_nulls
 from ..mutant import Shelf, attacks, plant, swap, swap_everywhere
@@ -62,15 +61,7 @@ def beyond_the_calendar() -> None:
 
 @FAULTS.fault("the engine writes every moment", by=attacks("C1"))
 def written_by_the_engine() -> None:
-    def let_engine_write(key: Any) -> Any:
-        def unguarded(cell: Any) -> Any:
-            if cell.kind != "time" or cell.type == "DATE":
-                return key(cell)
-            return reading.Reading(f"TRY_CAST({cell.sql} AS VARCHAR)", cell.x, "VARCHAR")
-
-        return unguarded
-
-    plant(seams.SOURCE_KEY, let_engine_write)
+    plant(seams.SOURCE_KEY, lambda _: lambda moment, exact: f"TRY_CAST({moment} AS VARCHAR)")
 
 
 @FAULTS.fault("a Parquet file that the engine fails on stays as it is", by=attacks("C1"))

@@ -1,0 +1,138 @@
+"""The tables of a DuckDB session as their sources hold them: files, tables of DuckDB files, frames."""
+
+from __future__ import annotations
+
+import contextlib
+from collections.abc import Collection, Mapping
+from functools import partial
+from pathlib import Path
+from typing import Any
+
+from ..errors import PlanError, guarded
+from ..schema import Table
+from .base import Source, literal, quoted
+from .catalogue import attach
+from .duckdb_cells import cell_of
+from .files import Csv, DuckDBTable, Parquet
+from .frames import Frame
+from .raw_cells import Cell
+from .rewriting import in_utf_8, without_odd_cells
+from .session import Raw
+from .spelling import there
+
+
+class RawTables:
+    """The tables as their sources hold them. Making it shuts the engine off from every other file."""
+
+    def __init__(
+        self, engine: Any, tables: Mapping[str, tuple[Table, Source]], folder: Path, unread: Collection[str]
+    ) -> None:
+        self._engine = engine
+        self._tables = tables
+        self._files: dict[str, list[str]] = {}
+        self._anew: dict[str, list[str]] = {}  # where files would be written anew, by table
+        self._attached: dict[str, str] = {}
+        for number, (name, (_, source)) in enumerate(tables.items()):
+            if isinstance(source, Parquet):
+                self._files[name] = source.files()
+                self._anew[name] = [
+                    str(Path(folder, f"{number}_{place}.parquet")) for place in range(len(self._files[name]))
+                ]
+            elif isinstance(source, Csv):
+                file = str(Path(folder, f"{number}.csv"))
+                if name in unread:
+                    Path(file).touch()
+                    self._files[name] = [file]
+                else:
+                    self._files[name] = [guarded(partial(in_utf_8, source.file(), source.codec(), file))]
+            elif isinstance(source, DuckDBTable):
+                self._attach(name, source.file())
+        allowed = ", ".join(
+            literal(file) for each in (self._files, self._anew) for files in each.values() for file in files
+        )
+        engine.execute(f"SET allowed_paths = [{allowed}]; SET enable_external_access = false")
+
+    def rewritten(self) -> list[tuple[int, str]]:
+        """Write the Parquet files anew, those that are not yet; which tables these are, by number and name."""
+        anew = []
+        for number, (name, (table, _)) in enumerate(self._tables.items()):
+            if targets := self._anew.pop(name, []):
+                for file, target in zip(self._files[name], targets, strict=True):
+                    without_odd_cells(file, list(table.columns), target)
+                self._files[name] = targets
+                anew.append((number, name))
+        return anew
+
+    def _attach(self, name: str, file: str) -> None:
+        if file in self._attached:
+            return
+        self._attached[file] = f"_file_{len(self._attached)}"
+        attach(self._engine, file, self._attached[file], name)
+
+    def table(self, name: str, *, flagged: bool = False) -> Raw:
+        """What to select from, and how every column of the schema is held there; `flagged` where it matters which cells
+        cannot be read."""
+        table, source = self._tables[name]
+        if isinstance(source, Csv):
+            return self._csv(name, table, source)
+        if isinstance(source, Frame):
+            return self._frame(name, table, source, flagged)
+        if isinstance(source, DuckDBTable):
+            scan = source.scan(self._engine, self._attached[source.file()], name, table)
+            broken = f"the DuckDB file of table {name!r} cannot be read"
+            return Raw(scan, _cells(self._typed(table, self._described(scan, broken))))
+        files = self._files[name]
+        broken = f"a file of table {name!r} cannot be read as Parquet"
+        types = [self._typed(table, self._described(Parquet.scan([file]), broken)) for file in files]
+        if any(other != types[0] for other in types):
+            raise PlanError(f"the files of table {name!r} do not have the same types in the schema's columns")
+        return Raw(Parquet.scan(files), _cells(types[0]))
+
+    def _csv(self, name: str, table: Table, source: Csv) -> Raw:
+        count, places = source.places(table)
+        cells = [f"c{place}" for place in range(count)]
+        [file] = self._files[name]
+        scan = source.scan(cells, file)
+        if source.plain:
+            return Raw(scan, {column: cell_of(quoted(cells[place]), "VARCHAR") for column, place in places.items()})
+        shown = (
+            f"{source.plain_cell(table, column, cells[place])} AS p{place}, {source.text(cells[place])} AS t{place}"
+            for column, place in places.items()
+        )
+        columns = {
+            column: cell_of(quoted(f"p{place}"), "VARCHAR", there(f"t{place}", "VARCHAR"))
+            for column, place in places.items()
+        }
+        return Raw(f"(SELECT {', '.join(shown)} FROM {scan})", columns)
+
+    def _frame(self, name: str, table: Table, source: Frame, flagged: bool) -> Raw:
+        cells, flags = ([f"{sign}{place}" for place in range(len(table.columns))] for sign in ("c", "t"))
+        scan = f"_frame_{list(self._tables).index(name)}{'_flagged' * flagged}"
+        source.check(table)
+        self._engine.register(scan, guarded(lambda: source.arrow(table, cells, flags if flagged else None)))
+        types = self._described(scan, f"the data of table {name!r} cannot be read")
+        columns = {
+            column: cell_of(quoted(cell), types[cell], flag if flag in types else "")
+            for column, cell, flag in zip(table.columns, cells, flags, strict=True)
+        }
+        return Raw(scan, columns)
+
+    def _described(self, scan: str, failure: str) -> dict[str, str]:
+        with contextlib.suppress(Exception):
+            return {row[0]: row[1] for row in self._engine.execute(f"DESCRIBE SELECT * FROM {scan}").fetchall()}
+        raise PlanError(failure)  # outside of the block, so that the engine's error is not its context
+
+    @staticmethod
+    def _typed(table: Table, types: Mapping[str, str]) -> dict[str, str]:
+        """The types of the schema's columns, which must all be there."""
+        for column in table.columns:
+            if column not in types:
+                raise PlanError(
+                    f"the data of table {table.name!r} has no column {column!r}, which the schema names: correct the "
+                    "schema, or the file"
+                )
+        return {column: types[column] for column in table.columns}
+
+
+def _cells(types: Mapping[str, str]) -> dict[str, Cell]:
+    return {column: cell_of(quoted(column), physical) for column, physical in types.items()}
