@@ -21,10 +21,10 @@ FOLDERS = (ROOT / "src", ROOT / "referee")
 VAGUE = frozenset({"each", "found", "made", "told", "given", "known", "asked", "kept", "held", "said"})
 
 CEILINGS = {
-    "vague values": 1064,
-    "vague parameters": 373,
-    "vague functions": 98,
-    "functions called made": 52,
+    "vague values": 1061,
+    "vague parameters": 372,
+    "vague functions": 97,
+    "functions called made": 51,
     "modules beyond the first of their name": 111,
     "classes beyond the first of their name": 137,
 }
