@@ -21,12 +21,12 @@ FOLDERS = (ROOT / "src", ROOT / "referee")
 VAGUE = frozenset({"each", "found", "made", "told", "given", "known", "asked", "kept", "held", "said"})
 
 CEILINGS = {
-    "vague values": 527,
-    "vague parameters": 185,
+    "vague values": 525,
+    "vague parameters": 183,
     "vague functions": 26,
     "functions called made": 1,
-    "modules beyond the first of their name": 104,
-    "classes beyond the first of their name": 90,
+    "modules beyond the first of their name": 103,
+    "classes beyond the first of their name": 89,
 }
 
 

@@ -16,7 +16,7 @@ from .duckdb import DUCKDB
 from .duckdb_tables import RawTables
 from .files import Csv, DuckDBTable, Parquet
 from .frames import Frame
-from .session import Raw, Session
+from .session import RawTable, Session
 from .spill import Spill
 
 
@@ -61,7 +61,7 @@ class DuckDBSession(Session):
     def _do(self, text: str) -> None:
         self._engine.execute(text)
 
-    def _raw(self, name: str, *, flagged: bool) -> Raw:
+    def _raw(self, name: str, *, flagged: bool) -> RawTable:
         return self._tables.table(name, flagged=flagged)
 
     def _make_view(self, name: str, text: str, lists: Mapping[str, Sequence[str]]) -> None:

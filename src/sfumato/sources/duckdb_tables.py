@@ -17,7 +17,7 @@ from .files import Csv, DuckDBTable, Parquet
 from .frames import Frame
 from .raw_cells import Cell
 from .rewriting import in_utf_8, without_odd_cells
-from .session import Raw
+from .session import RawTable
 from .spelling import there
 
 
@@ -69,7 +69,7 @@ class RawTables:
         self._attached[file] = f"_file_{len(self._attached)}"
         attach(self._engine, file, self._attached[file], name)
 
-    def table(self, name: str, *, flagged: bool = False) -> Raw:
+    def table(self, name: str, *, flagged: bool = False) -> RawTable:
         """What to select from, and how every column of the schema is held there; `flagged` where it matters which cells
         cannot be read."""
         table, source = self._tables[name]
@@ -80,21 +80,23 @@ class RawTables:
         if isinstance(source, DuckDBTable):
             scan = source.scan(self._engine, self._attached[source.file()], name, table)
             broken = f"the DuckDB file of table {name!r} cannot be read"
-            return Raw(scan, _cells(self._typed(table, self._described(scan, broken))))
+            return RawTable(scan, _cells(self._typed(table, self._described(scan, broken))))
         files = self._files[name]
         broken = f"a file of table {name!r} cannot be read as Parquet"
         types = [self._typed(table, self._described(Parquet.scan([file]), broken)) for file in files]
         if any(other != types[0] for other in types):
             raise PlanError(f"the files of table {name!r} do not have the same types in the schema's columns")
-        return Raw(Parquet.scan(files), _cells(types[0]))
+        return RawTable(Parquet.scan(files), _cells(types[0]))
 
-    def _csv(self, name: str, table: Table, source: Csv) -> Raw:
+    def _csv(self, name: str, table: Table, source: Csv) -> RawTable:
         count, places = source.places(table)
         cells = [f"c{place}" for place in range(count)]
         [file] = self._files[name]
         scan = source.scan(cells, file)
         if source.plain:
-            return Raw(scan, {column: cell_of(quoted(cells[place]), "VARCHAR") for column, place in places.items()})
+            return RawTable(
+                scan, {column: cell_of(quoted(cells[place]), "VARCHAR") for column, place in places.items()}
+            )
         shown = (
             f"{source.plain_cell(table, column, cells[place])} AS p{place}, {source.text(cells[place])} AS t{place}"
             for column, place in places.items()
@@ -103,9 +105,9 @@ class RawTables:
             column: cell_of(quoted(f"p{place}"), "VARCHAR", there(f"t{place}", "VARCHAR"))
             for column, place in places.items()
         }
-        return Raw(f"(SELECT {', '.join(shown)} FROM {scan})", columns)
+        return RawTable(f"(SELECT {', '.join(shown)} FROM {scan})", columns)
 
-    def _frame(self, name: str, table: Table, source: Frame, flagged: bool) -> Raw:
+    def _frame(self, name: str, table: Table, source: Frame, flagged: bool) -> RawTable:
         cells, flags = ([f"{sign}{place}" for place in range(len(table.columns))] for sign in ("c", "t"))
         scan = f"_frame_{list(self._tables).index(name)}{'_flagged' * flagged}"
         source.check(table)
@@ -115,7 +117,7 @@ class RawTables:
             column: cell_of(quoted(cell), types[cell], flag if flag in types else "")
             for column, cell, flag in zip(table.columns, cells, flags, strict=True)
         }
-        return Raw(scan, columns)
+        return RawTable(scan, columns)
 
     def _described(self, scan: str, failure: str) -> dict[str, str]:
         with contextlib.suppress(Exception):

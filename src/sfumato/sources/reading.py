@@ -63,10 +63,10 @@ def stored(column: Column, cell: Cell) -> str:
     return cell.key if cell.key and column.type == "key" else cell.sql
 
 
-def unreadable(column: Column, cell: Cell, x: str, held: str) -> str:
+def unreadable(column: Column, cell: Cell, x: str, present: str) -> str:
     """Is a cell there that cannot be read as the schema says, whatever the schema puts in place of NULLs? Over the cell
-    `x` and over `held`, which says that there is one."""
-    return f"({held} AND ({reading(replace(column, nulls=DROP), cell, x).value}) IS NULL)"
+    `x` and over `present`, which says that there is one."""
+    return f"({present} AND ({reading(replace(column, nulls=DROP), cell, x).value}) IS NULL)"
 
 
 def with_flags(table: str) -> str:
@@ -196,7 +196,7 @@ def _category(column: Column, cell: Cell, x: str) -> Reading:
         text = _digits(cell)
         if text is None:
             return _constant("VARCHAR", other)
-        return Reading(text, _or_else(_known(x, column.categories), other), "VARCHAR", column.categories)
+        return Reading(text, _or_else(_listed(x, column.categories), other), "VARCHAR", column.categories)
     if not all(INT64[0] <= number <= INT64[1] for number in column.categories):
         raise PlanError("numbers that are categories must fit into 64 bits: make them texts")
     other = "NULL" if column.drops_nulls else _bigint(column.nulls)
@@ -207,15 +207,15 @@ def _category(column: Column, cell: Cell, x: str) -> Reading:
     if last - first + 1 == len(column.categories):
         value = f"CASE WHEN {x} BETWEEN {_bigint(first)} AND {_bigint(last)} THEN {x} ELSE {other} END"
         return Reading(number, value, "BIGINT")
-    known = tuple(map(str, column.categories))
-    value = f"read_or_null({_known(f'CAST({x} AS VARCHAR)', known)}, BIGINT)"
-    return Reading(number, _or_else(value, other), "BIGINT", known)
+    texts = tuple(map(str, column.categories))
+    value = f"read_or_null({_listed(f'CAST({x} AS VARCHAR)', texts)}, BIGINT)"
+    return Reading(number, _or_else(value, other), "BIGINT", texts)
 
 
-def _known(text: str, known: Sequence[str]) -> str:
-    """The text if it is one of the known."""
-    between = _between(known)
-    return f"listed_or_null({text}, {literal(between.join(known))}, {literal(between)})"
+def _listed(text: str, texts: Sequence[str]) -> str:
+    """The text if it is one of these."""
+    between = _between(texts)
+    return f"listed_or_null({text}, {literal(between.join(texts))}, {literal(between)})"
 
 
 def _between(texts: Iterable[str]) -> str:

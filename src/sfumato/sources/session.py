@@ -37,7 +37,7 @@ class Settings(NamedTuple):
     seconds: float | None = None
 
 
-class Raw(NamedTuple):
+class RawTable(NamedTuple):
     """A table as its source holds it.
 
     scan     what to select from, in the engine's own SQL
@@ -95,7 +95,7 @@ class Session(ABC):
         """Open the engine, so that it can reach the tables' sources and nothing else."""
 
     @abstractmethod
-    def _raw(self, name: str, *, flagged: bool) -> Raw:
+    def _raw(self, name: str, *, flagged: bool) -> RawTable:
         """How a table is held; `flagged` where it matters which cells cannot be read."""
 
     @abstractmethod
@@ -142,9 +142,9 @@ class Session(ABC):
             values.append(f"{self._words(read.value)} AS {quoted(column)}")
             types[column] = read.type
             if flagged and (flag := flag_of(table, column)) is not None:
-                held = f"held_{number}_{place}"
-                cells.append(f"{cell.there} AS {held}")
-                values.append(f"{self._words(unreadable(meaning, cell, x, held))} AS {quoted(flag)}")
+                present = f"present_{number}_{place}"
+                cells.append(f"{cell.there} AS {present}")
+                values.append(f"{self._words(unreadable(meaning, cell, x, present))} AS {quoted(flag)}")
         view = f"SELECT {', '.join(values)} FROM (SELECT {', '.join(cells)} FROM {scan})"
         if name in self._only:
             view = f"SELECT * FROM ({view}) WHERE {self._words(_within(types, *self._only[name]))}"

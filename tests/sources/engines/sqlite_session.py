@@ -16,7 +16,7 @@ from sfumato.schema import Table
 from sfumato.sources.base import Source, literal, no_arrays, quoted
 from sfumato.sources.frames import Frame
 from sfumato.sources.raw_cells import Cell
-from sfumato.sources.session import Raw, Session
+from sfumato.sources.session import RawTable, Session
 from tests.sources.engines.sqlite import SQLITE
 from tests.sources.engines.sqlite_functions import decoded, encoded, register
 
@@ -104,7 +104,7 @@ class SqliteSession(Session):
 
         self._sqlite.set_authorizer(allow)
 
-    def _raw(self, name: str, *, flagged: bool) -> Raw:
+    def _raw(self, name: str, *, flagged: bool) -> RawTable:
         table, source = self._given[name]
         number = list(self._given).index(name)
         if isinstance(source, Frame):
@@ -116,9 +116,9 @@ class SqliteSession(Session):
         if lacking := [column for column in table.columns if column not in types]:
             raise PlanError(f"the data of table {name!r} has no column {lacking[0]!r}, which the schema names")
         cells = {column: _cell(quoted(column), types[column]) for column in table.columns}
-        return Raw(f"file_{number}.{quoted(name)}", cells)
+        return RawTable(f"file_{number}.{quoted(name)}", cells)
 
-    def _frame(self, called: str, table: Table, source: Frame) -> Raw:
+    def _frame(self, called: str, table: Table, source: Frame) -> RawTable:
         names = [f"c{place}" for place in range(len(table.columns))]
         arrow = source.arrow(table, names)
         self._sqlite.execute(f"CREATE TEMP TABLE {called} ({', '.join(names)})")
@@ -127,7 +127,7 @@ class SqliteSession(Session):
         self._sqlite.executemany(f"INSERT INTO {called} VALUES ({places})", rows)
         types = [_declared(column.type) for column in arrow.columns]
         cells = [_cell(cell, declared) for cell, declared in zip(names, types, strict=True)]
-        return Raw(called, dict(zip(table.columns, cells, strict=True)))
+        return RawTable(called, dict(zip(table.columns, cells, strict=True)))
 
     def _make_view(self, name: str, text: str, lists: Mapping[str, Sequence[str]]) -> None:
         self._sqlite.execute(f"DROP VIEW IF EXISTS temp.{quoted(name)}")

@@ -10,7 +10,7 @@ from collections.abc import Mapping
 from typing import TYPE_CHECKING, Any
 
 from ..base import needed
-from . import choices, dates, folds, numbers, raw_cells, texts
+from . import choices, dates, folds, numbers, readings, texts
 from .grammar import TYPES
 from .statements import STATEMENTS
 from .words import Edge, Word
@@ -22,7 +22,7 @@ __all__ = ["STATEMENTS", "TYPES", "WORDS", "Edge", "Word", "call", "read", "word
 
 WORDS: Mapping[str, Word] = {
     word.name: word
-    for family in (numbers, choices, texts, dates, folds, raw_cells)
+    for family in (numbers, choices, texts, dates, folds, readings)
     for word in family.WORDS
 }  # fmt: skip
 """By name."""
