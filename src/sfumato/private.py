@@ -177,6 +177,6 @@ def _by_table(schema: Schema, data: Any) -> Iterator[tuple[Table, Any]]:
 def _categories(table: Table, column: str) -> tuple[str, ...]:
     """The blocks that a column tells apart: its public categories."""
     given = table.column(column)
-    if given.type != "category" or not given.categories:
+    if not given.categories:
         raise checks.refuse("block", column, "a column with public categories, one for each block")
     return tuple(str(each) for each in given.categories)
