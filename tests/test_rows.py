@@ -18,7 +18,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from sfumato import rows as rows_module
+from sfumato.column_kinds import block_reading, cell_values
 from sfumato.errors import ArgumentError, DataError, PlanError
 from sfumato.rows import Rows, Series
 from sfumato.schema import Column, Table, category, flag, key, real, whole
@@ -374,9 +374,9 @@ def test_clean_arrays_are_read_as_a_block(monkeypatch: pytest.MonkeyPatch) -> No
     def refuse(*_: Any) -> Any:
         raise AssertionError("read cell by cell")
 
-    monkeypatch.setattr(rows_module, "_number", refuse)
+    monkeypatch.setattr(cell_values, "number_of", refuse)
     values = np.arange(10**6) / 7
-    monkeypatch.setattr(rows_module, "_each", refuse)
+    monkeypatch.setattr(block_reading, "cell_by_cell", refuse)
     assert len(read(real(0, 1), values)) == 10**6
     assert len(read(whole(0, 9), values)) == 10**6
     assert len(read(key(), np.arange(10**6))) == 10**6
@@ -384,8 +384,8 @@ def test_clean_arrays_are_read_as_a_block(monkeypatch: pytest.MonkeyPatch) -> No
 
 def test_categories_of_a_clean_array_are_read_once_each(monkeypatch: pytest.MonkeyPatch) -> None:
     seen = []
-    name = rows_module._name
-    monkeypatch.setattr(rows_module, "_name", lambda cell: seen.append(cell) or name(cell))  # type: ignore[func-returns-value]
+    name = block_reading.name_of
+    monkeypatch.setattr(block_reading, "name_of", lambda cell: seen.append(cell) or name(cell))  # type: ignore[func-returns-value]
     assert read(category(["a", "b"]), np.array(["a", "b"] * 1000)).valid.all()
     assert seen == ["a", "b"]
 
@@ -538,8 +538,8 @@ def test_whole_number_categories_are_read_as_a_block(monkeypatch: pytest.MonkeyP
     def refuse(*_: Any) -> Any:
         raise AssertionError("sorted, or read cell by cell")
 
-    monkeypatch.setattr(rows_module, "_each", refuse)
-    monkeypatch.setattr(rows_module.np, "unique", refuse)
+    monkeypatch.setattr(block_reading, "cell_by_cell", refuse)
+    monkeypatch.setattr(block_reading.np, "unique", refuse)
     array = np.arange(10**6) % 10**5
     assert read(category(range(10**5)), array).values.tolist() == array.tolist()
 

@@ -70,7 +70,7 @@ def _check_columns(table: Table, unit: Unit) -> None:
 
 
 def _check_names(table: Table, column: str) -> None:
-    if table.columns[column].type not in ("key", "category") or not table.columns[column].drops_nulls:
+    if not table.columns[column].of_kind.names_units or not table.columns[column].drops_nulls:
         raise PlanError(f"column {column!r} cannot name units: use a key, or a category that drops NULLs")
 
 

@@ -430,9 +430,6 @@ def _in_form(owner: Plan[Any, Any], place: int) -> Plan[Any, Any]:
     return replace(owner, **{name: each for name, each in changes.items() if each is not getattr(owner, name)})
 
 
-_NUMBERS, _LISTED = ("real", "whole"), ("category", "flag")
-
-
 def fits(unit: Unit, columns: Mapping[str, Column], table: Table) -> None:
     """Refuse a table that lacks a column, or has another kind of it. Compares public things only."""
     for name, needed in columns.items():
@@ -446,7 +443,7 @@ def fits(unit: Unit, columns: Mapping[str, Column], table: Table) -> None:
 
 
 def _compatible(name: str, needed: Column, given: Column) -> None:
-    family = _NUMBERS if needed.type in _NUMBERS else _LISTED if needed.type in _LISTED else (needed.type,)
+    family = needed.of_kind.alike
     if given.type not in family:
         raise PlanError(f"column {name!r} is {given.type} in the schema, and the plan needs one of {', '.join(family)}")
     if isinstance(needed, TensorColumn) and given != needed:

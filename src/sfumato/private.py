@@ -174,6 +174,6 @@ def _by_table(schema: Schema, data: Any) -> Iterator[tuple[Table, Any]]:
 def _categories(table: Table, column: str) -> tuple[str, ...]:
     """The blocks that a column tells apart: its public categories."""
     category = table.column(column)
-    if category.type != "category" or not category.categories:
+    if not category.categories:
         raise checks.refuse("block", column, "a column with public categories, one for each block")
     return tuple(str(each) for each in category.categories)

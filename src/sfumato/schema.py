@@ -20,7 +20,8 @@ from typing import Any, Generic, Literal, TypeVar, get_args
 import numpy as np
 from numpy.typing import NDArray
 
-from . import checks, contributions, stand_ins, times
+from . import checks, column_kinds, contributions, tensors
+from .column_kinds import KINDS, ColumnKind, shown
 from .errors import PlanError
 from .exhibits import Exhibit
 from .questions import ANY_ORDER, CLIP, PRICE
@@ -28,14 +29,13 @@ from .record import LATER, record
 
 Type = Literal["real", "whole", "category", "flag", "key", "date", "moment"]
 TYPES: tuple[Type, ...] = get_args(Type)
-DROP = "drop"
-INT64 = (-(2**63), 2**63 - 1)
-COMMON_KEYS = stand_ins.COMMON_KEYS
-DIGITS = 15
-"""So many decimal digits a double holds: different decimals of so many digits have different nearest doubles."""
+DROP = column_kinds.DROP
+INT64 = tensors.INT64
+COMMON_KEYS = column_kinds.COMMON_KEYS
+DIGITS = column_kinds.DIGITS
+Words = column_kinds.Words
 _LARGEST = 2**28  # numbers in one row of a tensor column: a row is held whole
 
-Words = stand_ins.Words
 K = TypeVar("K")
 V = TypeVar("V")
 
@@ -66,82 +66,35 @@ class Column:
     decimals: int | None = field(default=None, metadata=LATER)
 
     def _contribution_bounds(self, path: str) -> Iterator[contributions.Bound]:
-        limits, dated = contributions.limits(self), self.type in ("date", "moment")  # in days or microseconds
-        shown = {name: times.shown(int(limit), self.type) if dated else limit for name, limit in limits.items()}
+        limits = {name: self.of_kind.shown(limit) for name, limit in contributions.limits(self).items()}
         name = path.rpartition(".")[2]
-        words = contributions.clamped(name, shown.get("lower"), shown.get("upper")) if shown else {}
-        return contributions.own(self, path, shown | words)
+        words = contributions.clamped(name, limits.get("lower"), limits.get("upper")) if limits else {}
+        return contributions.own(self, path, limits | words)
+
+    @property
+    def of_kind(self) -> ColumnKind:
+        """All that is special about columns of this type."""
+        return KINDS[self.type]
 
     def __post_init__(self) -> None:
-        checks.one_of(self.type, "type", TYPES)
+        kind = KINDS.get(self.type) if isinstance(self.type, str) else None
+        if kind is None or kind.own_record:
+            words = [word for word, other in KINDS.items() if not other.own_record]
+            raise checks.refuse("type", self.type, "one of " + ", ".join(map(repr, words)))
         if not isinstance(self.constant, bool):
             raise checks.refuse("constant", self.constant, "True or False")
-        if self.type == "key" and self.constant:
+        if self.constant and not kind.is_public:
             raise checks.refuse("constant", self.constant, "False: a key is not public, so nothing is split by it")
-        if self.type in ("real", "whole"):
-            self._check_bounds()
-        elif self.type in ("date", "moment"):
-            self._check_times()
-        elif self.lower is not None or self.upper is not None:
-            name = "lower" if self.lower is not None else "upper"
-            raise checks.refuse(name, getattr(self, name), f"no bounds to a {self.type} column")
-        if self.type == "category":
-            object.__setattr__(self, "categories", checks.distinct(self.categories, "categories"))
-        elif not isinstance(self.categories, tuple) or self.categories:
-            raise checks.refuse("categories", self.categories, f"no categories to a {self.type} column")
-        object.__setattr__(self, "nulls", self._stand_in())
+        lower, upper = kind.bounds(self)
+        if kind.has_bounds:
+            object.__setattr__(self, "lower", lower)
+            object.__setattr__(self, "upper", upper)
+        object.__setattr__(self, "categories", kind.categories(self))
+        object.__setattr__(self, "nulls", DROP if self.drops_nulls else kind.stand_in(self))
         if self.decimals is not None:
-            self._check_decimals()
-
-    def _check_decimals(self) -> None:
-        """A double tells decimals of up to 15 digits apart, so that none is lost on its way through any source."""
-        if self.type != "real":
-            raise checks.refuse("decimals", self.decimals, f"no decimals to a {self.type} column")
-        places = checks.whole(self.decimals, "decimals", least=0, most=DIGITS)
-        object.__setattr__(self, "decimals", places)
-        ends = {"lower": self.lower, "upper": self.upper} | ({} if self.drops_nulls else {"nulls": self.nulls})
-        for name, end in ends.items():
-            steps = end * 10**places
-            if steps.denominator != 1:
-                raise checks.refuse(name, float(end), f"a number with {places} decimals, as decimals={places} says")
-            if abs(steps) >= 10**DIGITS:
-                raise checks.refuse(name, float(end), f"a number of at most {DIGITS} digits with its {places} decimals")
-
-    def _check_bounds(self) -> None:
-        if self.type == "whole":
-            _whole_ends(self)
-            return
-        low, high = checks.interval(self.lower, self.upper)
-        object.__setattr__(self, "lower", low)
-        object.__setattr__(self, "upper", high)
-
-    def _check_times(self) -> None:
-        for name in ("lower", "upper"):
-            object.__setattr__(self, name, _time(getattr(self, name), name, self.type))
-        if self.lower >= self.upper:  # type: ignore[operator]
-            ends = [times.shown(int(end), self.type) for end in (self.lower, self.upper)]  # type: ignore[arg-type]
-            raise checks.refuse("lower", ends[0], f"a {self.type} before upper = {ends[1]!r}")
-
-    def _stand_in(self) -> Any:
-        if isinstance(self.nulls, str) and self.nulls == DROP:
-            return DROP
-        if self.type in ("date", "moment"):
-            raise checks.refuse("nulls", self.nulls, "'drop' for dates and moments")
-        if self.type == "key":
-            raise checks.refuse("nulls", self.nulls, "'drop': no key stands in for an unknown one")
-        stand_in = self.nulls.item() if isinstance(self.nulls, np.generic) else self.nulls
-        if self.type in ("category", "flag"):
-            values = self.categories or (False, True)
-            if type(stand_in) is not type(values[0]) or stand_in not in values:
-                words = "one of the categories" if self.type == "category" else "True or False"
-                raise checks.refuse("nulls", self.nulls, f"'drop' or {words}")
-            return stand_in
-        low, high = self.interval
-        allowed = f"'drop' or a {'whole ' * (self.type == 'whole')}number from {_shown(low)} to {_shown(high)}"
-        number = checks.rational(stand_in, "nulls", allowed)
-        if not low <= number <= high or (self.type == "whole" and number.denominator != 1):
-            raise checks.refuse("nulls", self.nulls, allowed)
-        return number
+            if not kind.has_decimals:
+                raise checks.refuse("decimals", self.decimals, f"no decimals to a {self.type} column")
+            object.__setattr__(self, "decimals", kind.decimals(self))
 
     @property
     def drops_nulls(self) -> bool:
@@ -150,24 +103,22 @@ class Column:
     @property
     def interval(self) -> tuple[Fraction, Fraction]:
         """Both bounds; a plan that needs them from another type of column does not fit."""
-        if self.lower is None or self.upper is None or self.type in ("date", "moment"):
+        if self.lower is None or self.upper is None or not self.of_kind.is_number:
             raise PlanError(f"a {self.type} column has no bounds: use a real or whole column here")
         return self.lower, self.upper
 
     def __str__(self) -> str:
         words: str = self.type
         if self.lower is not None and self.upper is not None:
-            ends = [
-                times.shown(int(end), self.type) if self.type in ("date", "moment") else _shown(end)
-                for end in (self.lower, self.upper)
-            ]
+            ends = [self.of_kind.shown(end) for end in (self.lower, self.upper)]
+            ends = [end if isinstance(end, str) else shown(end) for end in ends]
             words += f" in [{ends[0]}, {ends[1]}]"
         if self.decimals is not None:
             words += f" with {self.decimals} decimal{'' if self.decimals == 1 else 's'}"
         if self.categories:
             more = ", ..." if len(self.categories) > 5 else ""
             words += f" of {len(self.categories)}: " + ", ".join(map(repr, self.categories[:5])) + more
-        words += ", NULLs dropped" if self.drops_nulls else f", NULLs read as {_shown(self.nulls)}"
+        words += ", NULLs dropped" if self.drops_nulls else f", NULLs read as {shown(self.nulls)}"
         return words + (", constant per unit" if self.constant else "")
 
 
@@ -202,18 +153,16 @@ class TensorColumn(Column):
         if prod(shape) > _LARGEST:
             raise checks.refuse("shape", self.shape, f"a shape of at most {_LARGEST} numbers")
         object.__setattr__(self, "shape", shape)
-        if self.whole:
-            _whole_ends(self)
-        else:
-            low, high = checks.interval(self.lower, self.upper)
+        low, high = column_kinds.whole_bounds(self) if self.whole else checks.interval(self.lower, self.upper)
+        if not self.whole:
             most = Fraction(float(np.finfo(np.float32).max))
             for name, bound in (("lower", low), ("upper", high)):
                 if abs(bound) > most:
                     raise checks.refuse(name, getattr(self, name), "a number that float32 can hold, up to 3.4e38")
-            object.__setattr__(self, "lower", low)
-            object.__setattr__(self, "upper", high)
-            if self.ends[0] >= self.ends[1]:
-                raise checks.refuse("lower", self.lower, "bounds further apart: float32 holds no two numbers between")
+        object.__setattr__(self, "lower", low)
+        object.__setattr__(self, "upper", high)
+        if not self.whole and self.ends[0] >= self.ends[1]:
+            raise checks.refuse("lower", self.lower, "bounds further apart: float32 holds no two numbers between")
 
     @cached_property
     def size(self) -> int:
@@ -248,16 +197,7 @@ class TensorColumn(Column):
     def __str__(self) -> str:
         sides = " x ".join(map(str, self.shape))
         kind = "whole numbers" if self.whole else "reals"
-        return f"tensor of {sides} {kind} in [{_shown(self.lower)}, {_shown(self.upper)}]"
-
-
-def _whole_ends(column: Column) -> None:
-    low, high = checks.interval(column.lower, column.upper)
-    for name, bound in (("lower", low), ("upper", high)):
-        if bound.denominator != 1 or not INT64[0] <= bound <= INT64[1]:
-            raise checks.refuse(name, getattr(column, name), "a whole number from -2**63 to 2**63 - 1")
-    object.__setattr__(column, "lower", low)
-    object.__setattr__(column, "upper", high)
+        return f"tensor of {sides} {kind} in [{shown(self.lower)}, {shown(self.upper)}]"
 
 
 def real(lower: Any, upper: Any, *, nulls: Any = DROP, constant: bool = False, decimals: int | None = None) -> Column:
@@ -294,20 +234,6 @@ def moment(lower: Any, upper: Any, *, constant: bool = False) -> Column:
 def tensor(shape: Any, lower: Any, upper: Any, *, whole: bool = False) -> TensorColumn:
     """A column of arrays of one shape: tensor((1, 28, 28), 0, 1), or tensor((128,), 0, 999, whole=True)."""
     return TensorColumn(lower, upper, shape=shape, whole=whole)
-
-
-def _time(value: Any, name: str, type: str) -> Fraction:
-    """A bound of dates or moments: a date, ISO text, or what it was turned into before."""
-    number: Any = value
-    if not isinstance(value, Fraction):
-        try:
-            number = times.days(value) if type == "date" else times.microseconds(value)
-        except ValueError:
-            number = None
-    least, most = times.least_and_most(type)
-    if number is None or not least <= number <= most or int(number) != number:
-        raise checks.refuse(name, value, "a date or its ISO text, such as '2026-01-31'")
-    return Fraction(number)
 
 
 class Named(Mapping[K, V], Generic[K, V]):
@@ -385,7 +311,7 @@ class Table:
         column = self.columns.get(self.unit) if isinstance(self.unit, str) else None
         if column is None:
             raise checks.refuse("unit", self.unit, "one of the columns " + ", ".join(map(repr, self.columns)))
-        if column.type not in ("key", "category"):
+        if not column.of_kind.names_units:
             raise checks.refuse("unit", self.unit, "a key or category column: clamped values would mix units up")
         if not column.drops_nulls:
             raise checks.refuse("unit", self.unit, "a column with nulls='drop': a row of nobody is not somebody's")
@@ -418,24 +344,17 @@ class Table:
         most = len(self.columns[self.unit].categories) or count if self.unit else count
         people = min(max(count // 3, 1), most) if self.unit else count
         places = np.arange(count)
-        drawn = stand_ins.drawn_words(words, count) % np.uint64(max(people, 1))
+        drawn = np.asarray(words(count), dtype=np.uint64) % np.uint64(max(people, 1))
         owner = np.where(places < people, places, drawn.astype(np.int64))  # every unit has at least one row
         columns: dict[str, NDArray[Any]] = {}
         for offset, (name, column) in enumerate(self.columns.items()):
-            shared = column.constant and self.unit is not None and name != self.unit
+            kind, shared = column.of_kind, column.constant and self.unit is not None and name != self.unit
             if name == self.unit:
-                values = stand_ins.distinct_values(column, people)[owner]
-            elif isinstance(column, TensorColumn):
-                values = stand_ins.arrays(column, count, words)
+                values = kind.names(column, people)[owner]
             else:
-                values = stand_ins.plain_cells(column, stand_ins.drawn_words(words, people if shared else count))
+                values = kind.made_up(column, people if shared else count, words)
             if awkward:
-                awkward_cells = (
-                    stand_ins.awkward_arrays(column)
-                    if isinstance(column, TensorColumn)
-                    else stand_ins.awkward_cells(column)
-                )
-                values = stand_ins.mixed(values, awkward_cells, offset)
+                values = _mixed(values, kind.awkward(column), offset)
             columns[name] = values[owner] if shared else values
         return columns
 
@@ -506,10 +425,10 @@ class Schema(Exhibit):
         return "\n".join(map(str, self.tables.values()))
 
 
-def _shown(value: Any) -> str:
-    """A public value as people write it: 120, 0.1, 1/3, 'north'."""
-    if not isinstance(value, Fraction):
-        return repr(value)
-    if value.denominator == 1 and abs(value) < 10**20:
-        return str(value.numerator)
-    return repr(float(value)) if Fraction(repr(float(value))) == value else str(value)
+def _mixed(values: NDArray[Any], awkward: list[Any], offset: int) -> NDArray[Any]:
+    """At most every second row is awkward, at best every eighth; columns start at different rows."""
+    step = max(2, min(8, len(values) // len(awkward)))
+    mixed = np.fromiter(values.tolist() if values.ndim == 1 else values, dtype=object)  # an array is a cell, too
+    for turn, place in enumerate(range((offset + 1) % step, len(values), step)):
+        mixed[place] = awkward[turn % len(awkward)]
+    return mixed

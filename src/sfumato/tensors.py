@@ -12,14 +12,30 @@ from __future__ import annotations
 from collections.abc import Iterable
 from decimal import Decimal
 from numbers import Real
-from typing import Any, NamedTuple
+from typing import Any, NamedTuple, Protocol
 
 import numpy as np
 from numpy.typing import NDArray
 
-from .schema import INT64, TensorColumn
-
+INT64 = (-(2**63), 2**63 - 1)
 _NUMBERS = "biuf"
+
+
+class ArrayColumn(Protocol):
+    """What is asked here of a column of arrays; `schema.TensorColumn` is one."""
+
+    @property
+    def shape(self) -> tuple[int, ...]: ...
+    @property
+    def whole(self) -> bool: ...
+    @property
+    def size(self) -> int: ...
+    @property
+    def dtype(self) -> type[np.int64 | np.float32]: ...
+    @property
+    def ends(self) -> tuple[Any, Any]: ...
+    @property
+    def rest(self) -> Any: ...
 
 
 class Block(NamedTuple):
@@ -59,7 +75,7 @@ def plain(given: Any) -> Any:
         return tensor.float().numpy()
 
 
-def misfit(column: TensorColumn, given: Any) -> str | None:
+def misfit(column: ArrayColumn, given: Any) -> str | None:
     """What is wrong with a raw column as a whole, in words, as far as its type tells: no cell is looked at."""
     if is_arrow(given):
         return arrow_misfit(column, given.type)
@@ -77,15 +93,15 @@ def misfit(column: TensorColumn, given: Any) -> str | None:
     return None if _right(column, rows) else _shapes(column, rows)
 
 
-def _right(column: TensorColumn, rows: tuple[int, ...] | None) -> bool:
+def _right(column: ArrayColumn, rows: tuple[int, ...] | None) -> bool:
     return rows in (column.shape, (column.size,))
 
 
-def _shapes(column: TensorColumn, rows: tuple[int, ...] | None) -> str:
+def _shapes(column: ArrayColumn, rows: tuple[int, ...] | None) -> str:
     return f"each of its rows has the shape {rows}, and the schema says {column.shape}: reshape it, or the schema"
 
 
-def arrow_misfit(column: TensorColumn, kind: Any) -> str | None:
+def arrow_misfit(column: ArrayColumn, kind: Any) -> str | None:
     """The same of an Arrow type."""
     if hasattr(kind, "permutation"):  # an array of fixed shape
         turned = kind.permutation is not None and list(kind.permutation) != sorted(kind.permutation)
@@ -102,7 +118,7 @@ def arrow_misfit(column: TensorColumn, kind: Any) -> str | None:
     return f"each of its rows holds {size} numbers, and an array of shape {column.shape} holds {column.size}"
 
 
-def block(column: TensorColumn, given: Any) -> Block:
+def block(column: ArrayColumn, given: Any) -> Block:
     """A raw column as numpy holds it."""
     if isinstance(given, Block):
         return given
@@ -120,7 +136,7 @@ def block(column: TensorColumn, given: Any) -> Block:
     return Block(np.fromiter(given, dtype=object))
 
 
-def _of_arrow(column: TensorColumn, given: Any) -> Block:
+def _of_arrow(column: ArrayColumn, given: Any) -> Block:
     if arrow_misfit(column, given.type) is not None:
         return Block(np.full(len(given), None))
     chunks = list(given.chunks) if hasattr(given, "chunks") else [given]
@@ -136,7 +152,7 @@ def _of_arrow(column: TensorColumn, given: Any) -> Block:
     return Block(np.concatenate([part.cells for part in parts]), np.concatenate(masks), np.concatenate(rows))
 
 
-def _chunk(column: TensorColumn, chunk: Any) -> Block:
+def _chunk(column: ArrayColumn, chunk: Any) -> Block:
     """One piece of an Arrow column of lists, uncopied where all its lists are of fixed size and none is NULL."""
     absent, missing = _nulls(chunk), None
     chunk = getattr(chunk, "storage", chunk)
@@ -152,7 +168,7 @@ def _chunk(column: TensorColumn, chunk: Any) -> Block:
     return Block(cells, None if missing is None else missing.reshape(cells.shape), absent)
 
 
-def _of_any_size(column: TensorColumn, chunk: Any, absent: NDArray[np.bool_] | None) -> Block:
+def _of_any_size(column: ArrayColumn, chunk: Any, absent: NDArray[np.bool_] | None) -> Block:
     """Lists that say their own size; those of the right one are gathered, the others are absent."""
     offsets = chunk.offsets.to_numpy().astype(np.int64)
     wrong = np.diff(offsets) != column.size
@@ -190,7 +206,7 @@ def _refused() -> Any:
     raise TypeError
 
 
-def _lists(column: TensorColumn, chunk: Any) -> Iterable[Any]:
+def _lists(column: ArrayColumn, chunk: Any) -> Iterable[Any]:
     """The same as Python's own lists. Arrow keeps no shape in a flat list, so it is given the column's."""
     for cell in getattr(chunk, "storage", chunk).to_pylist():
         flat = np.fromiter(_leaves(cell), dtype=object) if isinstance(cell, list) else np.zeros(0, dtype=object)
@@ -205,7 +221,7 @@ def _leaves(cell: Any) -> Iterable[Any]:
         yield from _leaves(each)
 
 
-def read(column: TensorColumn, given: Block) -> tuple[NDArray[Any], NDArray[np.bool_]]:
+def read(column: ArrayColumn, given: Block) -> tuple[NDArray[Any], NDArray[np.bool_]]:
     """The numbers of every row, within the bounds, and which rows hold an array at all."""
     cells, missing = given.cells, given.missing
     with np.errstate(all="ignore"):
@@ -221,7 +237,7 @@ def read(column: TensorColumn, given: Block) -> tuple[NDArray[Any], NDArray[np.b
     return values, valid
 
 
-def _numbers(column: TensorColumn, cells: NDArray[Any], missing: NDArray[np.bool_] | None) -> NDArray[Any]:
+def _numbers(column: ArrayColumn, cells: NDArray[Any], missing: NDArray[np.bool_] | None) -> NDArray[Any]:
     low, high = column.ends
     if column.whole:
         values, there = rounded(cells)
@@ -254,7 +270,7 @@ def rounded(cells: NDArray[Any]) -> tuple[NDArray[np.int64], NDArray[np.bool_] |
     return values, valid
 
 
-def _each(column: TensorColumn, cells: Iterable[Any]) -> tuple[NDArray[Any], NDArray[np.bool_]]:
+def _each(column: ArrayColumn, cells: Iterable[Any]) -> tuple[NDArray[Any], NDArray[np.bool_]]:
     rows = list(cells)
     values = np.full((len(rows), *column.shape), column.rest, dtype=column.dtype)
     valid = np.zeros(len(rows), dtype=np.bool_)
@@ -263,7 +279,7 @@ def _each(column: TensorColumn, cells: Iterable[Any]) -> tuple[NDArray[Any], NDA
     return values, valid
 
 
-def fill(column: TensorColumn, cell: Any, into: NDArray[Any]) -> bool:
+def fill(column: ArrayColumn, cell: Any, into: NDArray[Any]) -> bool:
     """Read one cell into its place, and say whether it was an array of the column's shape. Never raises."""
     try:
         missing = np.ma.getmaskarray(cell).reshape(column.shape) if isinstance(cell, np.ma.MaskedArray) else None
@@ -287,7 +303,7 @@ def _array(cell: Any) -> NDArray[Any]:
     return np.asarray(cell)
 
 
-def _read_alone(column: TensorColumn, array: NDArray[Any]) -> NDArray[Any]:
+def _read_alone(column: ArrayColumn, array: NDArray[Any]) -> NDArray[Any]:
     """Objects one by one. What is no number is missing, also a text: arrays come from programs, not from hands."""
     kind: type[Any] = int if column.whole else float
     low, high = map(kind, column.ends)

@@ -14,7 +14,7 @@ from scipy import special, stats
 from sfumato import Unit, bounds, schema
 from sfumato.accounting import gdp
 from sfumato.audit import counting, losses, telling
-from sfumato.audit.neighbours import extremes, oddities, pairs, read_people
+from sfumato.audit.neighbours import oddities, pairs, read_people
 from sfumato.audit.stages import table_for
 from sfumato.errors import SfumatoError
 from sfumato.laws import DiscreteLaplace, Geometric, RoundedGaussian, RoundedLaplace
@@ -260,6 +260,9 @@ def test_pairs_bring_more_rows_than_count() -> None:
 
 
 def test_pairs_reach_the_ends_and_beyond() -> None:
+    def extremes(column: schema.Column) -> list[Any]:
+        return column.of_kind.extremes(column)
+
     assert extremes(schema.real(-1, 5))[:3] == [-1.0, 5.0, None]
     assert extremes(schema.whole(0, 3))[:3] == [0, 3, None]
     assert any(abs(cell) > 1_000 for cell in extremes(schema.whole(0, 3)) if cell is not None)

@@ -104,6 +104,7 @@ def test_targets() -> None:
     assert Target("ward").readable(ROWS).tolist() == [True, True, False, False, True]
     assert told("smokes") == (torch.int64, [1, 0, 0, 1, 0])
     assert told("smokes", type="number") == (torch.float32, [1, 0, 0, 1, 0])
+    assert told("smokes", type="number", scaled=True) == (torch.float32, [1, -1, 0, 1, -1])
     assert told("age") == (torch.float32, [0, 50, 100, 0, 100])
     assert told("age", scaled=True) == (torch.float32, [-1, 0, 1, 0, 1])
     assert told("kids", type="class") == (torch.int64, [0, 0, 4, 4, 2])

@@ -15,10 +15,11 @@ import pytest
 from sfumato import Budget, Curator, MemoryLedger, Private, Schema, Unit, bounds, events, schema, tradeoff
 from sfumato.accounting import price
 from sfumato.accounting.group import group
+from sfumato.column_kinds.block_reading import cell_by_cell, coded, keys, place_of
 from sfumato.errors import BudgetError, UnsupportedEventError
 from sfumato.jointly import joint
 from sfumato.mechanisms import OptimalKeys, ThresholdKeys, WeightedKeys
-from sfumato.rows import Rows, Series, _category_of, _coded, _each, _keys
+from sfumato.rows import Rows, Series
 from tests.mechanisms.keyed import ROW, USER, run, table
 
 SELECTIONS = [
@@ -151,13 +152,14 @@ def test_blocks_are_read_as_their_cells_are(kind: Any) -> None:
     cells = np.array(CELLS[kind], dtype=kind)
     columns = [schema.category(each) for each in LISTS] + [schema.flag()]
     for column in columns:
+        values = column.categories or (False, True)
         for some in (cells, cells[::-2], cells[:0], cells.astype(cells.dtype.newbyteorder(">"))):
-            codes, valid = _coded(some, column)
-            each, there = _each(some.astype(object), _category_of(column), np.int64)
+            codes, valid = coded(some, values)
+            each, there = cell_by_cell(some.astype(object), place_of(values), np.int64)
             assert valid.tolist() == there.tolist() and codes[valid].tolist() == each[there].tolist()
-    codes, valid, keys = _keys(cells)
-    one_by_one = _keys(cells.astype(object))
-    labels, others = Series(codes, valid, keys).label(codes[valid]), Series(*one_by_one).label(one_by_one[0][valid])
+    codes, valid, names = keys(cells)
+    one_by_one = keys(cells.astype(object))
+    labels, others = Series(codes, valid, names).label(codes[valid]), Series(*one_by_one).label(one_by_one[0][valid])
     assert list(map(repr, labels)) == list(map(repr, others)) and valid.tolist() == one_by_one[1].tolist()
 
 
@@ -165,9 +167,9 @@ def test_a_key_is_called_the_same_whatever_lies_beside_it() -> None:
     odd: list[Any] = [12, 12.0, "12", b"12", True, -0.0, "-0", None, math.nan, math.inf, 10**40, 10**4999, "\ud800"]
     odd += [b"\xff", [1], 1j, 5e-324, 2**64, Fraction(1, 3), Fraction(1, 10**5000), np.datetime64("NaT"), "x" * 10**5]
     random.Random(1).shuffle(odd)
-    series = Series(*_keys(np.fromiter(odd, dtype=object)))
+    series = Series(*keys(np.fromiter(odd, dtype=object)))
     for place, cell in enumerate(odd):
-        alone = Series(*_keys(np.fromiter([cell], dtype=object)))
+        alone = Series(*keys(np.fromiter([cell], dtype=object)))
         assert alone.valid[0] == series.valid[place]
         if alone.valid[0]:
             assert repr(alone.label(alone.values)) == repr(series.label(series.values[place : place + 1]))
@@ -177,7 +179,7 @@ def test_a_key_is_called_the_same_whatever_lies_beside_it() -> None:
 
 @pytest.mark.parametrize("odd", ["\ud800", b"\xff"], ids=range(2))
 def test_what_no_utf8_holds_is_no_key(odd: Any) -> None:
-    series = Series(*_keys(np.fromiter([odd, "a"], dtype=object)))
+    series = Series(*keys(np.fromiter([odd, "a"], dtype=object)))
     assert series.valid.tolist() == [False, True]
 
 

@@ -289,7 +289,7 @@ def _misfits(plan: Plan[Any, Any], table: Table) -> Iterator[tuple[str, Table, U
         fewer = {x: c for x, c in table.columns.items() if x != name} or {"present": schema.flag()}
         yield f"a table without column {name!r}", replace(table, columns=fewer), plan.unit
         yield f"a table with another {name!r}", _with(table, name, _unlike(column)), plan.unit
-        if plan.unit.change == "zero-out" and column.type not in ("key", "tensor"):
+        if plan.unit.change == "zero-out" and column.of_kind.fills_nulls:
             yield f"a table that fills NULLs of {name!r}", _with(table, name, _filled(column)), plan.unit
 
 
@@ -299,13 +299,12 @@ def _with(table: Table, name: str, column: Column) -> Table:
 
 def _filled(column: Column) -> Column:
     """Blanking a unit would be replacing it, where NULLs are read as a value."""
-    if column.type == "flag":
-        return replace(column, nulls=False)
-    return replace(column, nulls=column.categories[0] if column.categories else column.upper)
+    return replace(column, nulls=column.of_kind.clean(column)[-1])
 
 
 def _unlike(column: Column) -> Column:
-    return schema.category(("x", "y")) if column.type in ("real", "whole", "key") else schema.real(0, 1)
+    kind = column.of_kind
+    return schema.category(("x", "y")) if kind.is_number or not kind.is_public else schema.real(0, 1)
 
 
 # ------------------------------------------------------------------------------------------------ running

@@ -12,12 +12,10 @@ from collections.abc import Iterator, Mapping
 from dataclasses import replace
 from typing import Any
 
-from .. import times
 from ..plan import Plan
-from ..schema import Column, Schema, Table, TensorColumn
+from ..schema import Column, Schema, Table
 from ..sources import connect, source
 
-_KEYS = ("one", "two", "3")  # as audits put into columns of keys
 _OF_A_UNIT = 2  # rows in every other private table
 _MOST_PUBLIC = 200  # rows
 
@@ -83,7 +81,7 @@ def _tables(schema: Schema, changed: Table, raw: Mapping[str, Any]) -> dict[str,
         if name == home.name:
             continue
         if not table.private:
-            count = min(max(map(len, map(_cells, table.columns.values()))), _MOST_PUBLIC)
+            count = min(max(len(column.of_kind.clean(column)) for column in table.columns.values()), _MOST_PUBLIC)
             tables[name] = table, {each: _cycle(column, count) for each, column in table.columns.items()}
             continue
         people = [owner for owner in owners for _ in range(_OF_A_UNIT)] if table.unit is not None else []
@@ -105,25 +103,8 @@ def _by_owner(column: Column, owners: int) -> list[Any]:
 
 
 def _cycle(column: Column, count: int) -> list[Any]:
-    cells = _cells(column)
+    cells = column.of_kind.clean(column)
     return [cells[place % len(cells)] for place in range(count)]
-
-
-def _cells(column: Column) -> list[Any]:
-    """Clean cells: every category, and the ends of ranges."""
-    if column.type == "category":
-        return list(column.categories)
-    if column.type == "flag":
-        return [True, False]
-    if column.type == "key":
-        return list(_KEYS)
-    assert column.lower is not None and column.upper is not None
-    ends = [column.lower, column.upper]
-    if isinstance(column, TensorColumn):
-        return [[float(end)] * column.size for end in ends]
-    if column.type in ("date", "moment"):
-        return [times.shown(int(end), column.type) for end in ends]
-    return [int(end) if column.type == "whole" else float(end) for end in ends]
 
 
 def _schema(plan: Plan[Any, Any]) -> Schema:

@@ -16,11 +16,11 @@ from itertools import zip_longest
 from typing import Any
 
 import numpy as np
+from numpy.typing import NDArray
 
-from .. import times
 from ..noise import Bits, SeededBits
 from ..plan import Plan
-from ..schema import Column, Table, TensorColumn
+from ..schema import Column, Table
 from . import views
 from .neighbours import (
     Pair,
@@ -29,7 +29,6 @@ from .neighbours import (
     became,
     describe,
     extreme_people,
-    extremes,
     listed_names,
     pair_of,
     scenes,
@@ -64,6 +63,9 @@ class Dice:
 
     def share(self) -> float:
         return float(self.bits.words(1)[0] >> np.uint64(11)) * 2.0**-53
+
+    def words(self, count: int) -> NDArray[np.uint64]:
+        return self.bits.words(count)
 
 
 @dataclass(frozen=True)
@@ -120,24 +122,8 @@ class World:
     def cell(self, column: Column) -> Any:
         """An extreme cell as often as one from within."""
         dice = self.dice
-        if dice.below(2):
-            return dice.pick(extremes(column))
-        if column.type == "category":
-            return dice.pick(column.categories)
-        if column.type == "flag":
-            return bool(dice.below(2))
-        if column.type == "key":
-            return f"key {dice.below(5)}"
-        low, high = column.lower, column.upper
-        assert low is not None and high is not None
-        if isinstance(column, TensorColumn):
-            words = dice.bits.words(column.size) >> np.uint64(11)
-            numbers = float(low) + words.astype(np.float64) * 2.0**-53 * float(high - low)
-            return (np.rint(numbers) if column.whole else numbers).reshape(column.shape).tolist()
-        if column.type == "real":
-            return float(low) + dice.share() * float(high - low)
-        number = int(low) + dice.below(min(int(high - low) + 1, 2**63))
-        return number if column.type == "whole" else times.shown(number, column.type)
+        kind = column.of_kind
+        return dice.pick(kind.extremes(column)) if dice.below(2) else kind.drawn(column, dice)
 
     # -------------------------------------------------------------------------------------------- steps of the climb
 

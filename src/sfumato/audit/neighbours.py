@@ -20,19 +20,16 @@ from __future__ import annotations
 import math
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
-from fractions import Fraction
 from itertools import combinations, product
 from typing import Any
 
-import numpy as np
 from numpy.typing import NDArray
 
-from .. import times
 from ..bounds import Bounded
 from ..noise import SeededBits
 from ..plan import Plan
 from ..rows import Rows
-from ..schema import Column, Table, TensorColumn
+from ..schema import Table
 from ..units import VALUE, Unit
 from .stages import data_for, queries, stage_of, table_for
 
@@ -203,7 +200,8 @@ def read_people(table: Table, unit: Unit, people: Sequence[Person], *, first: in
 
 def extreme_people(plan: Plan[Any, Any], table: Table) -> list[Person]:
     """Extreme units: one row of every extreme, then (if a unit may have many rows) more rows than count."""
-    cells = {name: extremes(column) for name, column in table.columns.items() if name not in plan.unit.naming}
+    columns = {name: column for name, column in table.columns.items() if name not in plan.unit.naming}
+    cells = {name: column.of_kind.extremes(column) for name, column in columns.items()}
     rows = _mixtures(cells)
     people: list[Person] = [(row,) for row in rows]
     if plan.unit.of_kind.many:
@@ -211,7 +209,7 @@ def extreme_people(plan: Plan[Any, Any], table: Table) -> list[Person]:
         people += [(row,) * many for row in rows[:3]]
         people.append(tuple(rows[i % len(rows)] for i in range(max(many, len(rows)))))
         people.append((rows[0], rows[-1]))
-        keyed = [name for name in cells if table.column(name).type == "key"]
+        keyed = [name for name in cells if not table.column(name).of_kind.is_public]
         if keyed and many > len(rows) + 1:  # one more different key than counts, where the extremes are too few
             people.append(tuple({**rows[0], **dict.fromkeys(keyed, f"key {i}")} for i in range(many - 2)))
     return people
@@ -247,29 +245,6 @@ def _mixtures(cells: dict[str, list[Any]]) -> list[Cells]:
     ]
     unlike = [row for row in skew if row not in level]
     return (level + unlike)[: max(_MOST_KINDS, longest)]
-
-
-def extremes(column: Column) -> list[Any]:
-    """Raw cells at the ends of what a column allows, beyond them, and NULL."""
-    if column.type == "category":
-        listed = list(column.categories)
-        return [*dict.fromkeys([*listed[:3], listed[-1]]), None]
-    if column.type == "flag":
-        return [True, False, None]
-    if column.type == "key":
-        return ["one", "two", None, 3]  # that a key occurs at all may be all that tells neighbours apart
-    if isinstance(column, TensorColumn):
-        numbers = (*map(float, column.ends), float("inf"), float("nan"))
-        return [*(np.full(column.shape, number).tolist() for number in numbers), None]
-    if column.type in ("date", "moment"):
-        assert column.lower is not None and column.upper is not None
-        ends = [times.shown(int(end), column.type) for end in (column.lower, column.upper)]
-        return [*ends, None, "0001-01-01", "9999-12-31"]
-    low, high = column.interval
-    beyond = float(high + 100 * (high - low + Fraction(1)))
-    if column.type == "whole":
-        return [int(low), int(high), None, -(2**70), 2**70]
-    return [float(low), float(high), None, beyond, float("-inf")]
 
 
 def ordinary(table: Table, rows: int = 30) -> dict[str, NDArray[Any]]:

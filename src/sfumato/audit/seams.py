@@ -45,8 +45,8 @@ BOUNDARIES = Seam("noise.inversion:_boundaries", "the table that a draw is looke
 SIGN = Seam("noise.inversion:_sign", "gives a magnitude its sign")
 GUMBEL = Seam("noise.race:_noise", "the noise that a selection races with")
 # reading
-REALS = Seam("rows:_reals", "cells as real numbers")
-CELL_BY_CELL = Seam("rows:_each", "cells one by one, where no type says what they are")
+REALS = Seam("column_kinds.block_reading:reals", "cells as real numbers")
+CELL_BY_CELL = Seam("column_kinds.block_reading:cell_by_cell", "cells one by one, where no type says what they are")
 FILLED = Seam("cells:_filled", "a column without its NULLs")
 TEXTS = Seam("cells:_of_bytes", "a column of texts")
 SOURCE_KEY = Seam("sources.duckdb_cells:_written", "a moment as the text of a key")

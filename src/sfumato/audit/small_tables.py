@@ -47,9 +47,7 @@ def _told(person: neighbours.Person) -> str:
 
 
 def _values(column: Any) -> list[Any]:
-    if column.type == "category":
-        return [*column.categories, None]
-    return neighbours.extremes(column)
+    return [*column.categories, None] if column.categories else column.of_kind.extremes(column)
 
 
 def _rows(cells: dict[str, list[Any]]) -> list[dict[str, Any]]:

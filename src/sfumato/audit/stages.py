@@ -106,7 +106,7 @@ def data_for(plan: Plan[Any, Any], table: Table, raw: Mapping[str, Any]) -> Any:
 
 def _widest(name: str, column: Column, plan: Plan[Any, Any]) -> Column:
     """A category with every value that some query of the plan asks for: each of them names only its own."""
-    if column.type != "category":
+    if not column.categories:
         return column
     narrower = [query.columns[name] for query in queries(plan) if name in query.columns]
     values = dict.fromkeys(value for each in (column, *narrower) for value in each.categories)

@@ -93,7 +93,7 @@ class Increments(Counting):
         if not series.valid.all():
             values = np.where(series.valid, values, self.horizon)
         column = rows.table.column(self.column)
-        inside = column.type == "whole" and column.interval[0] >= 0 and column.interval[1] < self.horizon
+        inside = column.of_kind.is_whole and column.interval[0] >= 0 and column.interval[1] < self.horizon
         if inside and series.valid.all():
             return values  # the schema allows no other numbers
         # A negative number is a huge one without its sign.

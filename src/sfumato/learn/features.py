@@ -8,7 +8,6 @@ Torch is imported when a tensor is made: a ledger reads stored features, and nee
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any, Literal
 
@@ -22,13 +21,13 @@ from ..record import record
 from ..rows import Rows
 from ..schema import Column, Table, TensorColumn, Words
 from ..units import Unit
+from .encodings import Part, encoding_of
 
 if TYPE_CHECKING:
     import torch
 
 Places = NDArray[np.int64]
 _MOST_CLASSES = 10**6
-_NUMBERS = ("real", "whole", "date", "moment")
 
 
 @record("features/1")
@@ -61,12 +60,12 @@ class Features:
 
     def check(self, table: Table) -> None:
         """Refuse a table whose columns cannot be read so."""
-        read = {name: table.column(name) for name in self.columns}
+        read = self._read(table)
         arrays = {name: column for name, column in read.items() if isinstance(column, TensorColumn)}
         array = next(iter(arrays), "")
         if arrays and len(read) > 1:
             raise PlanError(f"the tensor column {array!r} stands alone: give the other columns Features of their own")
-        if keys := [name for name, column in read.items() if column.type == "key"]:
+        if keys := [name for name, column in read.items() if not column.of_kind.is_public]:
             raise PlanError(
                 f"column {keys[0]!r} is a key, which means nothing but who it is: leave it out of the features"
             )
@@ -101,8 +100,11 @@ class Features:
         column = table.column(self.columns[0])
         return column if isinstance(column, TensorColumn) else None
 
-    def _parts(self, table: Table) -> list[_Part]:
-        return [_part(name, table.column(name), self.indicators) for name in self.columns]
+    def _read(self, table: Table) -> dict[str, Column]:
+        return {name: table.column(name) for name in self.columns}
+
+    def _parts(self, table: Table) -> list[Part]:
+        return [encoding_of(column).part(name, column, self.indicators) for name, column in self._read(table).items()]
 
     def tensor(self, rows: Rows, places: Places | None = None) -> torch.Tensor:
         """All rows, or those at `places`, encoded.
@@ -178,36 +180,41 @@ class Target:
     def check(self, table: Table) -> None:
         """Refuse a table whose column cannot be told so."""
         column = table.column(self.column)
-        if column.type == "key":
+        if not column.of_kind.is_public:
             raise PlanError(f"column {self.column!r} is a key: a model that tells it tells who people are")
-        kind = self.type or _usual(column)
+        encoding = encoding_of(column)
+        kind = self._kind(column)
         if isinstance(column, TensorColumn) and (self.type is not None or self.scaled):
             raise PlanError(f"the tensor column {self.column!r} is a target as it is: leave type and scaled out")
-        if (kind == "class" and column.type in ("real", "date", "moment")) or (
-            kind == "number" and column.type == "category"
-        ):
+        if (kind == "class" and encoding.classes is None) or (kind == "number" and encoding.ends is None):
             raise PlanError(f"column {self.column!r} is {column.type} in the schema, and cannot be a {kind}")
         if self.scaled and kind != "number":
             raise PlanError(f"column {self.column!r} is told by class: leave scaled out, or give type='number'")
-        if column.type in ("date", "moment") and not self.scaled:
+        if not encoding.unscaled and not self.scaled:
             raise PlanError(f"column {self.column!r} counts in days or microseconds: give scaled=True")
-        if kind == "class" and self._classes(column) > _MOST_CLASSES:
+        if kind == "class" and self._classes(column)[1] > _MOST_CLASSES:
             raise PlanError(f"column {self.column!r} has more than {_MOST_CLASSES} classes: give type='number'")
+
+    def tells_classes(self, table: Table) -> bool:
+        """Is it told by class, rather than as a number or an array?"""
+        self.check(table)
+        return self._kind(table.column(self.column)) == "class"
 
     def classes(self, table: Table) -> int:
         """How many classes there are: the width of a model's last layer."""
-        self.check(table)
-        column = table.column(self.column)
-        if (self.type or _usual(column)) != "class":
+        if not self.tells_classes(table):
             raise PlanError(f"column {self.column!r} is a number, which has no classes")
-        return self._classes(column)
+        return self._classes(table.column(self.column))[1]
+
+    def _kind(self, column: Column) -> str | None:
+        return self.type or encoding_of(column).usual
 
     @staticmethod
-    def _classes(column: Column) -> int:
-        if column.type == "whole":
-            low, high = column.interval
-            return int(high - low) + 1
-        return 2 if column.type == "flag" else len(column.categories)
+    def _classes(column: Column) -> tuple[int, int]:
+        """The first of them, and how many there are."""
+        classes = encoding_of(column).classes
+        assert classes is not None
+        return classes(column)
 
     def tensor(self, rows: Rows, places: Places | None = None) -> torch.Tensor:
         """All rows, or those at `places`. Where the target is NULL there is a 0, or `rest` in a tensor column."""
@@ -216,13 +223,14 @@ class Target:
         values, valid = _taken(series.values, places), _taken(series.valid, places)
         if isinstance(column, TensorColumn):
             return shared(values)
-        if (self.type or _usual(column)) == "class":
-            low = int(column.interval[0]) if column.type == "whole" else 0
-            return shared(np.where(valid, values - np.int64(low), np.int64(0)))
+        encoding = encoding_of(column)
+        if self._kind(column) == "class":
+            first, _ = self._classes(column)
+            return shared(np.where(valid, values - np.int64(first), np.int64(0)))
+        assert encoding.scaled is not None and encoding.ends is not None
         if self.scaled:
-            return shared(np.where(valid, _to_one(column, values), np.float32(0)))
-        ends = (0.0, 1.0) if column.type == "flag" else tuple(map(float, column.interval))
-        numbers = np.clip(values, ends[0], ends[1])
+            return shared(np.where(valid, encoding.scaled(column, values), np.float32(0)))
+        numbers = np.clip(values, *encoding.ends(column))
         return shared(np.where(valid, numbers, 0.0).astype(np.float32))
 
     def readable(self, rows: Rows, places: Places | None = None) -> NDArray[np.bool_]:
@@ -235,7 +243,7 @@ class Target:
         column = table.column(self.column)
         if isinstance(column, TensorColumn):
             return shared(np.full(column.shape, column.rest, dtype=column.dtype))
-        kind: type[Any] = np.int64 if (self.type or _usual(column)) == "class" else np.float32
+        kind: type[Any] = np.int64 if self._kind(column) == "class" else np.float32
         return shared(np.zeros((), dtype=kind))
 
     def made_up(self, table: Table, count: int, words: Words) -> torch.Tensor:
@@ -247,45 +255,6 @@ def made_up(table: Table, names: tuple[str, ...], count: int, words: Words) -> R
     """Clean rows of these columns, each a unit of its own."""
     part = Table({name: table.column(name) for name in names}, name=table.name)
     return Rows.read(part, part.make_up(count, words, awkward=False), Unit())
-
-
-@dataclass(frozen=True)
-class _Part:
-    """What one column becomes: the names of its numbers, and how they are written into their columns."""
-
-    names: tuple[str, ...]
-    write: Callable[[NDArray[Any], NDArray[np.bool_], NDArray[np.float32]], None]
-
-
-def _part(name: str, column: Column, indicators: bool) -> _Part:
-    if column.type == "category":
-        return _Part(tuple(f"{name}={value}" for value in column.categories), _one_hot)
-
-    def write(values: NDArray[Any], valid: NDArray[np.bool_], into: NDArray[np.float32]) -> None:
-        scaled = _to_one(column, values) if column.type in _NUMBERS else (2 * values - 1).astype(np.float32)
-        into[:, 0] = np.where(valid, scaled, np.float32(0))
-        if into.shape[1] == 2:
-            into[:, 1] = ~valid
-
-    with_nulls = indicators and column.drops_nulls
-    return _Part((name, f"{name} is NULL") if with_nulls else (name,), write)
-
-
-def _one_hot(values: NDArray[Any], valid: NDArray[np.bool_], into: NDArray[np.float32]) -> None:
-    into[np.flatnonzero(valid), values[valid]] = 1
-
-
-def _to_one(column: Column, values: NDArray[Any]) -> NDArray[np.float32]:
-    """From the bounds to [-1, 1]."""
-    assert column.lower is not None and column.upper is not None
-    middle, half = (column.lower + column.upper) / 2, (column.upper - column.lower) / 2
-    clamped = np.clip(values.astype(np.float64), float(column.lower), float(column.upper))
-    return np.clip((clamped - float(middle)) / float(half), -1, 1).astype(np.float32)
-
-
-def _usual(column: Column) -> str:
-    """What a target of this column is, where nobody says."""
-    return "array" if isinstance(column, TensorColumn) else "number" if column.type in _NUMBERS else "class"
 
 
 def _scale(given: Any) -> tuple[Any, Any]:

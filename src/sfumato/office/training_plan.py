@@ -20,7 +20,7 @@ from ..sources import Csv, columns_of, source
 from ..units import Unit
 
 if TYPE_CHECKING:
-    from ..learn import SGD, Features, Target
+    from ..learn import SGD, Features
 
 T = TypeVar("T")
 _MOST_CLASSES = 10_000
@@ -46,7 +46,7 @@ def plan_of(project: Project, training: Training) -> SGD:
     )
     for field, encoder in (("features", features), ("target", target)):
         _trying(training, field, partial(encoder.check, table))
-    classes = class_count(target, table)
+    classes = target.classes(table) if target.tells_classes(table) else None
     model = _model(training, features.shape(table), classes)
     loss, clip = _loss(training, classes), _clip(training)
     fields: dict[str, Any] = {
@@ -83,21 +83,6 @@ def plan_of(project: Project, training: Training) -> SGD:
             "write noise_multiplier: auto, which is the least that the target allows, or a larger number",
         )
     return plan
-
-
-def class_count(target: Target, table: Table) -> int | None:
-    """How many classes there are to tell; None where it is a number."""
-    column = table.column(target.column)
-    if isinstance(column, TensorColumn):
-        return None
-    if target.type == "number" or (target.type is None and column.type in ("real", "whole", "date", "moment")):
-        return None
-    if column.type == "flag":
-        return 2
-    if column.type == "category":
-        return len(column.categories)
-    assert column.lower is not None and column.upper is not None
-    return int(column.upper - column.lower) + 1
 
 
 def _model(training: Training, shape: tuple[int, ...], classes: int | None) -> Any:
@@ -218,7 +203,7 @@ def public_of(project: Project, training: Training, plan: SGD) -> Public | None:
         raise training.wrong(
             "public_test", f"there is no file {form.public_test[:80]!r}", "put it there, or correct it"
         )
-    if form.subgroup is not None and table.column(form.subgroup).type not in ("category", "flag"):
+    if form.subgroup is not None and not table.column(form.subgroup).of_kind.is_listed:
         cause = "subgroups are told by a category or a flag, and this column is neither"
         raise training.wrong("subgroup", cause, "give another column")
     names = [*form.features, form.target.column, *([form.subgroup] if form.subgroup is not None else [])]
@@ -260,7 +245,5 @@ def _groups(rows: Rows, name: str, readable: Any) -> list[str]:
     """The subgroup of each record, in words."""
     column, series = rows.table.column(name), rows[name]
     values, valid = series.values[readable], series.valid[readable]
-    if column.type == "category":
-        categories = [str(each) for each in column.categories]
-        return [categories[value] if ok else "(none)" for value, ok in zip(values, valid, strict=True)]
-    return [str(bool(value)).lower() if ok else "(none)" for value, ok in zip(values, valid, strict=True)]
+    words = [str(value) for value in column.categories] or ["false", "true"]
+    return [words[value] if ok else "(none)" for value, ok in zip(values, valid, strict=True)]

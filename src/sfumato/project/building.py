@@ -10,6 +10,7 @@ from pathlib import Path
 from typing import Any
 
 from .. import checks
+from ..column_kinds import KINDS
 from ..owners import owners
 from ..plain_yaml import Path as Place
 from ..query import Limits
@@ -80,7 +81,7 @@ def _table(path: Place, form: TableForm, project: ProjectForm, unit: Unit, fault
         if owner is not None and owner not in complete:
             faults.add((*path, "unit"), f"there is no column {owner[:60]!r}", meant(owner, list(complete)))
             return None
-        if owner is not None and (complete[owner].type not in ("key", "category") or not complete[owner].drops_nulls):
+        if owner is not None and not (complete[owner].of_kind.names_units and complete[owner].drops_nulls):
             cause = f"{owner!r} says whose row it is, so its values may not be changed"
             faults.add((*path, "columns", owner), cause, "make it a key, or a category whose nulls are dropped")
             return None
@@ -114,12 +115,13 @@ def _column(path: Place, form: ColumnForm, faults: Faults) -> Column | None:
         read[name] = faults.trying((*path, name), partial(form.read, name))
     if None in read.values():
         return None
-    if form.type == "tensor":
+    if KINDS[form.type].is_array:
         shape = tuple(form.shape or ())
         return faults.trying(path, lambda: tensor(shape, read["lower"], read["upper"], whole=form.whole))
-    kind, values = form.type, tuple(form.values or ())
+    word: Any = form.type
+    values = tuple(form.values or ())
     more = {"categories": values, "constant": form.constant, "decimals": form.decimals}
-    return faults.trying(path, lambda: Column(kind, **more, **read))
+    return faults.trying(path, lambda: Column(word, **more, **read))
 
 
 def sources_of(form: ProjectForm, folder: Path, faults: Faults) -> dict[str, Source]:

@@ -2,24 +2,39 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
+from dataclasses import dataclass
 from typing import Annotated, Any, ClassVar, Literal
 
 from pydantic import BeforeValidator, Field, GetJsonSchemaHandler, model_validator
 from pydantic.json_schema import JsonSchemaValue
 from pydantic_core import CoreSchema
 
-from ..schema import DROP
+from ..column_kinds import DROP, KINDS
 from .checking import Form
 from .fields import Category, Scalar, Truth, Whole, category, exact, said, text, truth
 
-_SPANS = ("real", "whole", "date", "moment", "tensor")
-_WORDS = {
-    "real": "a number that no value is below or above, written without looking at the data",
-    "whole": "a whole number that no value is below or above, written without looking at the data",
-    "date": "a day such as 2026-01-31",
-    "moment": "a moment such as 2026-01-31T12:00:00",
-    "tensor": "a number that none in an array is below or above, written without looking at the data",
+
+@dataclass(frozen=True)
+class _Written:
+    """How the words of a kind of column are read, and what its bounds are, for who left them out."""
+
+    read: Callable[[Any], Any]
+    bounds: str = ""
+
+
+_NO_LOOKING = "written without looking at the data"
+WRITTEN: dict[str, _Written] = {
+    "real": _Written(exact, f"a number that no value is below or above, {_NO_LOOKING}"),
+    "whole": _Written(exact, f"a whole number that no value is below or above, {_NO_LOOKING}"),
+    "category": _Written(category),
+    "flag": _Written(truth),
+    "key": _Written(str),
+    "date": _Written(str, "a day such as 2026-01-31"),
+    "moment": _Written(str, "a moment such as 2026-01-31T12:00:00"),
+    "tensor": _Written(exact, f"a number that none in an array is below or above, {_NO_LOOKING}"),
 }
+_SPANS = [word for word in WRITTEN if KINDS[word].has_bounds]
 
 
 class ColumnForm(Form):
@@ -43,23 +58,23 @@ class ColumnForm(Form):
 
     @model_validator(mode="after")
     def _of_its_type(self) -> ColumnForm:
-        given = self.model_fields_set
+        given, kind = self.model_fields_set, KINDS[self.type]
         bounds = [name for name in ("lower", "upper") if name in given]
-        if self.type in _SPANS and len(bounds) < 2:
+        if kind.has_bounds and len(bounds) < 2:
             missing = " and ".join(name for name in ("lower", "upper") if name not in given)
             verb = "are" if "and" in missing else "is"
             cause = f"{missing} {verb} missing; a {self.type} column needs lower and upper"
-            raise said(cause, f"add {missing}: {_WORDS[self.type]}")
-        if self.type == "tensor":
+            raise said(cause, f"add {missing}: {WRITTEN[self.type].bounds}")
+        if kind.is_array:
             self._of_arrays()
         elif given & {"shape", "whole"}:
             name = min(given & {"shape", "whole"})
             raise said(f"a {self.type} column has no {name}", f"leave {name} out, or write type: tensor")
-        if self.type != "real" and "decimals" in given:
+        if not kind.has_decimals and "decimals" in given:
             raise said(f"a {self.type} column has no decimals", "leave decimals out, or write type: real")
-        if self.type not in _SPANS and bounds:
+        if not kind.has_bounds and bounds:
             raise said(f"a {self.type} column has no {bounds[0]}", f"leave {bounds[0]} out, or change the type")
-        if self.type == "category" and not self.values:
+        if kind.has_categories and not self.values:
             raise said("values is missing; a category column needs its public values", "add values: [one, another]")
         values = self.values or []
         if len({type(value) for value in values}) > 1:
@@ -67,7 +82,7 @@ class ColumnForm(Form):
         if len(set(values)) < len(values):
             twice = next(value for number, value in enumerate(values) if value in values[:number])
             raise said(f"{str(twice)[:60]!r} is given twice in values", "give each value once")
-        if self.type != "category" and self.values is not None:
+        if not kind.has_categories and self.values is not None:
             raise said(f"a {self.type} column has no values", "leave values out, or write type: category")
         return self
 
@@ -84,11 +99,7 @@ class ColumnForm(Form):
     def read(self, name: str) -> Any:
         """What the word of `lower`, `upper` or `nulls` means in a column of this type."""
         value = getattr(self, name)
-        if self.type in ("key", "date", "moment") or (name == "nulls" and value == DROP):
-            return str(value)
-        if self.type == "flag":
-            return truth(value)
-        return category(value) if self.type == "category" else exact(value)
+        return str(value) if name == "nulls" and value == DROP else WRITTEN[self.type].read(value)
 
     @classmethod
     def __get_pydantic_json_schema__(cls, core: CoreSchema, handler: GetJsonSchemaHandler) -> JsonSchemaValue:
@@ -98,7 +109,7 @@ class ColumnForm(Form):
         full = here["anyOf"][1]
         here["anyOf"] = [{"enum": ["key", "flag"]}, full]
         full["allOf"] = [
-            _needs(list(_SPANS), ["lower", "upper"]),
+            _needs(_SPANS, ["lower", "upper"]),
             _needs(["category"], ["values"]),
             _needs(["tensor"], ["shape"]),
         ]

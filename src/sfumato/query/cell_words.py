@@ -108,15 +108,16 @@ def left_out(source: Source) -> list[str]:
 
 def hints(column: Column, name: str, source: Source) -> Iterator[str]:
     """What may help a column whose cells cannot be read; nothing that is said already."""
-    if column.type == "category":
+    kind = column.of_kind
+    if kind.has_categories:
         if isinstance(source, Csv) and not source.trim:
             yield "trim: true, if blanks stand around the cells"
         yield "more of its values"
-    elif column.type in ("real", "whole"):
+    elif kind.is_number:
         if isinstance(source, Csv) and (source.decimal, source.thousands) == (".", ""):
             yield 'decimal: "," and thousands: ".", if numbers are written like 1.234,5'
         yield "another kind of column, if its cells are no numbers"
-    elif column.type in ("date", "moment"):
+    elif kind.is_time:
         forms: Any = () if not isinstance(source, Csv) else source.dates
         if isinstance(source, Csv) and not (forms.get(name) if isinstance(forms, Mapping) else forms):
             yield 'dates: "%d.%m.%Y", if they are written like 31.12.2026'

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import dataclass, field, replace
 from fractions import Fraction
 from typing import Any, Literal
@@ -63,19 +64,34 @@ class Kind:
 
 def of_column(column: Column, *, unit: bool = False) -> Kind:
     """What the schema says of a column."""
-    nullable = column.drops_nulls
-    if column.type == "category":
-        whole = type(column.categories[0]) is int
-        low, high = (Fraction(f(column.categories)) if whole else None for f in (min, max))
-        values = tuple(column.categories)
-        return Kind("whole" if whole else "text", low, high, values, unit=unit, nullable=nullable)
-    if column.type == "flag":
-        return Kind("flag", values=(False, True), nullable=nullable)
-    if column.type == "key":
-        return Kind("key", unit=unit)
-    if column.type in ("date", "moment"):
-        return Kind(column.type, column.lower, column.upper)
-    return Kind(column.type, column.lower, column.upper, nullable=nullable, places=column.decimals)
+    return replace(OF_COLUMNS[column.type](column), unit=unit and column.of_kind.names_units)
+
+
+def _real(column: Column) -> Kind:
+    return Kind("real", column.lower, column.upper, nullable=column.drops_nulls, places=column.decimals)
+
+
+def _whole(column: Column) -> Kind:
+    return Kind("whole", column.lower, column.upper, nullable=column.drops_nulls)
+
+
+def _listed(column: Column) -> Kind:
+    values = column.categories
+    if type(values[0]) is int:
+        return Kind("whole", Fraction(min(values)), Fraction(max(values)), values, nullable=column.drops_nulls)
+    return Kind("text", values=values, nullable=column.drops_nulls)
+
+
+OF_COLUMNS: dict[str, Callable[[Column], Kind]] = {
+    "real": _real,
+    "whole": _whole,
+    "category": _listed,
+    "flag": lambda column: Kind("flag", values=(False, True), nullable=column.drops_nulls),
+    "key": lambda column: Kind("key"),
+    "date": lambda column: Kind("date", column.lower, column.upper),
+    "moment": lambda column: Kind("moment", column.lower, column.upper),
+}
+"""The static type of a column, by its kind. Engines hold no arrays, so tensor columns have none."""
 
 
 @dataclass(frozen=True)

@@ -106,7 +106,7 @@ def _plain(column: Column, raw: Any) -> Any:
     if isinstance(raw, arrow.Array | arrow.ChunkedArray):
         if arrow.types.is_run_end_encoded(raw.type):
             raw = arrow.chunked_array([plain_arrow(chunk) for chunk in getattr(raw, "chunks", [raw])])
-        days = column.type in ("key", "date") and arrow.types.is_date32(raw.type)
+        days = column.of_kind.takes_days and arrow.types.is_date32(raw.type)
         return _proper(raw) if _is_text(raw.type) else raw if days or _is_number(raw.type) else None
     if isinstance(raw, Raw) and raw.places is None:
         cells, mask = raw.cells, raw.hidden
@@ -174,19 +174,8 @@ def _cleaned(column: Column, given: Any) -> Any:
     """Each cell read as `sfumato.rows` reads it, then one type for all."""
     arrow = needed("pyarrow")
     series = Rows.read(Table({"cells": column}), {"cells": given}, Unit())["cells"]
-    values, hidden = series.values, ~series.valid
-    if column.type == "key":
-        assert series.keys is not None
-        codes = np.unique(values[series.valid])
-        labels, places = map(str, series.label(codes)), np.searchsorted(codes, values)
-        return arrow.array(labels, type=arrow.large_string()).take(arrow.array(places, mask=hidden))
-    if column.type == "category":
-        kind = {str: arrow.large_string(), int: arrow.int64(), bool: arrow.bool_()}[type(column.categories[0])]
-        return arrow.array(column.categories, type=kind).take(arrow.array(values, mask=hidden))
-    if column.type == "flag":
-        values = values.astype(np.bool_)
-    elif column.type == "date":
-        return arrow.array(values.astype(np.int32), mask=hidden, type=arrow.int32()).cast(arrow.date32())
-    elif column.type == "moment":
-        return arrow.array(values, mask=hidden, type=arrow.int64()).cast(arrow.timestamp("us"))
-    return arrow.array(values, mask=hidden, from_pandas=False)
+    if series.keys is None:
+        return column.of_kind.arrow(column, series.values, ~series.valid, arrow)
+    codes = np.unique(series.values[series.valid])
+    labels, places = map(str, series.label(codes)), np.searchsorted(codes, series.values)
+    return arrow.array(labels, type=arrow.large_string()).take(arrow.array(places, mask=~series.valid))

@@ -13,21 +13,18 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-import numpy as np
-
-from ... import times
 from ...errors import ArgumentError
-from ...schema import INT64, Column, Table, TensorColumn
+from ...schema import Column, Table
 from ...sources import Csv, DuckDBTable, Parquet, Source, source
 from ...sources.base import needed, quoted
 from ...sources.frames import is_frame
 from ..awkward import arrow_array
 from ..forms import FORMS
 from ..neighbours import Columns
+from .column_forms import CELL_FORMS, in_arrow, raw_text
 
 HELD = ("pandas", "polars", "arrow", "csv", "parquet", "duckdb")
 _CSV = "csv utf-8"
-NO_TEXT, NO_MOMENT = b"\xff\xfe", 2**62
 
 
 @dataclass(frozen=True)
@@ -48,11 +45,11 @@ class Storage:
     def _column(self, name: str, cells: list[Any]) -> Any:
         kind = self.kinds[name]
         if isinstance(kind, Column):
-            cells, kind = [_cell(kind, cell) for cell in cells], _arrow_type(kind)
+            cells, kind = in_arrow(kind, cells)
         elif self.form == "pandas":
             return _in_pandas(cells, kind)
         if _is_text(kind):
-            cells = [_raw(cell, valid=self.form == "duckdb") for cell in cells]
+            cells = [raw_text(cell, valid=self.form == "duckdb") for cell in cells]
         return _in(self.form, arrow_array(kind, cells))
 
 
@@ -132,45 +129,10 @@ def _is_text(kind: Any) -> bool:
     return bool(types.is_string(kind) or types.is_large_string(kind) or types.is_string_view(kind))
 
 
-def _raw(cell: Any, *, valid: bool = False) -> bytes | None:
-    """A text as bytes; `valid`, where the form holds no other, with a sign in the place of what is none."""
-    if cell is None:
-        return None
-    raw = cell if isinstance(cell, bytes) else str(cell).encode("utf-8", "surrogateescape")
-    return raw.decode("utf-8", "replace").encode() if valid else raw
-
-
 def _bytes(cell: Any) -> bytes:
     """A cell as a line of CSV holds it."""
-    text = _raw(cell) or b""
+    text = raw_text(cell) or b""
     return b'"' + text.replace(b'"', b'""') + b'"' if any(sign in text for sign in b',"\r\n') else text
-
-
-def _arrow_type(column: Column) -> Any:
-    pa = needed("pyarrow")
-    if isinstance(column, TensorColumn):
-        return pa.list_(pa.float64(), column.size)
-    if column.type == "category" and type(column.categories[0]) is not str:
-        return pa.bool_() if type(column.categories[0]) is bool else pa.int64()
-    names = {"real": pa.float64(), "whole": pa.int64(), "flag": pa.bool_(), "date": pa.timestamp("us")}
-    return {**names, "moment": pa.timestamp("us")}.get(column.type, pa.string())
-
-
-def _cell(column: Column, cell: Any) -> Any:
-    """A raw cell of the column's type, as near to what is given as the type allows."""
-    if isinstance(column, TensorColumn):
-        return None if cell is None else np.asarray(cell, dtype=np.float64).ravel().tolist()
-    if cell is None or (isinstance(cell, float) and cell != cell and column.type != "real"):
-        return None
-    if column.type in ("date", "moment"):
-        return cell if isinstance(cell, int) else times.microseconds(cell)
-    if column.type == "real":
-        return float(cell)
-    if column.type == "whole" or (column.type == "category" and type(column.categories[0]) is int):
-        return int(min(max(cell, INT64[0]), INT64[1]))
-    if column.type == "flag" or (column.type == "category" and type(column.categories[0]) is bool):
-        return bool(cell)
-    return _raw(cell)
 
 
 def _in(form: str, array: Any) -> Any:
@@ -184,6 +146,4 @@ def _in(form: str, array: Any) -> Any:
 
 def odd_row(table: Table, unit: str | None) -> dict[str, Any]:
     """A row of cells that makers of frames and files do not take, or take by mistake."""
-    odd: dict[str, Any] = {"key": NO_TEXT, "category": NO_TEXT, "date": NO_MOMENT, "moment": NO_MOMENT}
-    odd |= {"real": float("nan"), "whole": INT64[1]}
-    return {name: odd.get(column.type) for name, column in table.columns.items() if name != unit}
+    return {name: CELL_FORMS[column.type].odd for name, column in table.columns.items() if name != unit}

@@ -18,9 +18,10 @@ from ... import checks
 from ...accounting.filters import Budget
 from ...combine import reserve
 from ...errors import ArgumentError
-from ...schema import Table, TensorColumn
+from ...schema import Table
 from ...units import Codes, Unit
-from ..neighbours import Columns, Person, Scene, blank, extremes, ordinary, scenes
+from ..neighbours import Columns, Person, Scene, blank, ordinary, scenes
+from .column_forms import in_numpy
 from .holding import odd_row
 
 SIZES = (*range(16), 19, 24, 31, 49, 63, 99, 127, 255)
@@ -152,11 +153,7 @@ def _changed(unit: Unit, people: Sequence[Person]) -> Scene:
 def _allowed(table: Table, name: str) -> list[Any]:
     """The extremes of a column that lie within its description."""
     column = table.column(name)
-    if column.type in ("category", "flag"):
-        return [cell for cell in extremes(column) if cell is not None]
-    if column.type == "key":
-        return ["one", "two", 3]
-    return extremes(column)[:2]
+    return column.of_kind.allowed(column)
 
 
 def _clean(people: Iterable[Person], allowed: Mapping[str, list[Any]], blanks: bool) -> bool:
@@ -167,18 +164,7 @@ def _clean(people: Iterable[Person], allowed: Mapping[str, list[Any]], blanks: b
 
 def typed(table: Table, columns: Columns, *, awkward: bool) -> dict[str, Any]:
     """Columns as a program would hold them: numbers, with nan for NULL, and objects. A fresh copy each time."""
-    return {name: _typed(table, name, cells, awkward) for name, cells in columns.items()}
-
-
-def _typed(table: Table, name: str, cells: list[Any], awkward: bool) -> Any:
-    column = table.column(name)
-    if isinstance(column, TensorColumn):
-        full = [np.full(column.shape, np.nan) if cell is None else np.asarray(cell, dtype=np.float64) for cell in cells]
-        return np.array(full).reshape(len(cells), *column.shape)
-    if column.type in ("real", "whole"):
-        floats = np.array([np.nan if cell is None else float(cell) for cell in cells], dtype=np.float64)
-        return floats if awkward or column.type == "real" else floats.astype(np.int64)
-    return np.array(cells, dtype=np.bool_) if column.type == "flag" and not awkward else _objects(cells)
+    return {name: in_numpy(table.column(name), cells, awkward=awkward) for name, cells in columns.items()}
 
 
 def like(data: Any, columns: Columns) -> dict[str, Any]:
