@@ -1,6 +1,7 @@
 """Every kind of record that this version knows. Whoever reads stored plans back asks for them first.
 
-A file in a folder of the core is found by itself: a new mechanism needs no line here. An area is one line in `_AREAS`.
+A file in a folder of `_CORE` is found by itself: a new mechanism needs no line here. An area that needs no more than
+the core does is one word in `_CORE`; one with an extra of its own is one line in `_AREAS`.
 """
 
 from __future__ import annotations
@@ -25,31 +26,33 @@ class _Area(NamedTuple):
     """A folder whose plans need something that may not be installed.
 
     needs   what that is
-    always  its modules with records that need it not
     plans   its plans, each in its module
+    always  its modules with records that need it not
+    apart   is it too slow to load for a file that may name any kind? Then its plans have a file of their own
     """
 
     needs: str
+    plans: tuple[tuple[str, str], ...]
     always: tuple[str, ...] = ()
-    plans: tuple[tuple[str, str], ...] = ()
+    apart: bool = False
 
 
 _AREAS = {
-    "learn": _Area("torch", always=("features",), plans=(("plan", "SGD"),)),
-    "query": _Area("sqlglot", plans=(("plan", "Sql"),)),
+    "learn": _Area("torch", (("plan", "SGD"),), always=("features",), apart=True),
+    "query": _Area("sqlglot", (("plan", "Sql"),)),
 }
 
 
 def load(*, queries: bool = False) -> None:
     """Import what registers records, so that no stored name is unknown only because nobody has used it yet.
 
-    queries  SQL, too, where its extra is installed: reading a query back takes some 20 ms, so only who checks prices
-             asks for it
+    queries  SQL and other areas with an extra, too, where it is installed: reading a query back takes some 20 ms, so
+             only who checks prices, or reads a file that may name any kind, asks for it
     """
     _load_core()
     for name, area in _AREAS.items():
-        needed = queries and name == "query" and find_spec(area.needs) is not None
-        for module in (*area.always, *(module for module, _ in area.plans if needed)):
+        whole = queries and not area.apart and find_spec(area.needs) is not None
+        for module in (*area.always, *(module for module, _ in area.plans if whole)):
             import_module(f".{name}.{module}", __package__)
 
 
