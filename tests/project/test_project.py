@@ -171,7 +171,7 @@ def test_accounts_are_made_once(folder: Path) -> None:
     project = open_project(folder)
     with project.ledger(create=True) as ledger:
         first = project.open_accounts(ledger)
-        assert len(first.made) == 4 and not first.differs
+        assert len(first.opened) == 4 and not first.differs
         entries = ledger.statement("hospital").number
         again = project.open_accounts(ledger)
         assert list(again) == []
@@ -189,7 +189,7 @@ def test_differing_limits_are_told_and_never_changed(folder: Path) -> None:
     more = changed(folder, ("{epsilon: 3, delta: 1e-6}", "{epsilon: 4, delta: 1e-6}"), ("tuning: 0.2", "extra: 0.1"))
     with more.ledger() as ledger:
         told = more.open_accounts(ledger)
-        assert [each.split()[1] for each in told.made] == ["'extra'"]
+        assert [each.split()[1] for each in told.opened] == ["'extra'"]
         assert told.differs == (
             "account 'hospital' has epsilon = 3, delta = 1e-06 in the ledger, but epsilon = 4, delta = 1e-06 in the "
             "file: the ledger's holds",
@@ -215,7 +215,7 @@ def test_an_account_of_another_parent_is_told(folder: Path) -> None:
     with project.ledger(create=True) as ledger:
         ledger.open_account("training", sf.Budget(epsilon=1.5, delta=5e-7))
         told = project.open_accounts(ledger)
-        assert len(told.made) == 3
+        assert len(told.opened) == 3
         assert told.differs == ("account 'training' stands below no other in the ledger, not below 'hospital'",)
 
 

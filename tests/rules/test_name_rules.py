@@ -21,9 +21,9 @@ FOLDERS = (ROOT / "src", ROOT / "referee")
 VAGUE = frozenset({"each", "found", "made", "told", "given", "known", "asked", "kept", "held", "said"})
 
 CEILINGS = {
-    "vague values": 525,
-    "vague parameters": 183,
-    "vague functions": 26,
+    "vague values": 520,
+    "vague parameters": 181,
+    "vague functions": 25,
     "functions called made": 1,
     "modules beyond the first of their name": 103,
     "classes beyond the first of their name": 89,

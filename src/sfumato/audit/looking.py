@@ -285,9 +285,9 @@ class RunningAudit:
         if not rows:
             return None
         broken, _, delta, epsilon, loss, change = max(rows, key=lambda row: row[:2])
-        proven = loss.found if loss.words == "the exact epsilon" else epsilon
+        proven = loss.size if loss.words == "the exact epsilon" else epsilon
         return Found(
-            "exact loss", float(proven), epsilon, delta if not delta else loss.found, f"{loss} ({change})", broken
+            "exact loss", float(proven), epsilon, delta if not delta else loss.size, f"{loss} ({change})", broken
         )
 
     def _of_query(self, subject: OfPlan, pairs: Sequence[Pair]) -> Found | None:

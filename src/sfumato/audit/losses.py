@@ -100,20 +100,20 @@ def leaves(plan: Plan[Any, Any]) -> Iterator[Additive | Selection]:
 class ExactLoss:
     """What was computed beside what is allowed."""
 
-    found: float
+    size: float
     allowed: float
     words: str
 
     @property
     def broken(self) -> bool:
-        return not self.found <= self.allowed * (1 + _ROUNDING) + 1e-12
+        return not self.size <= self.allowed * (1 + _ROUNDING) + 1e-12
 
     @property
     def share(self) -> float:
-        return self.found / self.allowed if self.allowed else 0.0
+        return self.size / self.allowed if self.allowed else 0.0
 
     def __str__(self) -> str:
-        return f"{self.words} is {self.found:.6g}, and at most {self.allowed:.6g} is allowed"
+        return f"{self.words} is {self.size:.6g}, and at most {self.allowed:.6g} is allowed"
 
 
 def _values(leaf: Additive | Selection, rows: Rows) -> tuple[int, ...]:

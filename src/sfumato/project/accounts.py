@@ -23,11 +23,11 @@ if TYPE_CHECKING:
 class Accounts:
     """What was done with a project's accounts, in words: those that were made, and where ledger and file differ."""
 
-    made: tuple[str, ...]
+    opened: tuple[str, ...]
     differs: tuple[str, ...]
 
     def __iter__(self) -> Iterator[str]:
-        yield from (*self.made, *self.differs)
+        yield from (*self.opened, *self.differs)
 
 
 def open_accounts(ledger: Ledger, name: str, unit: Unit, total: Budget, parts: Mapping[str, Budget]) -> Accounts:

@@ -78,5 +78,5 @@ def _place(form: ProjectForm, folder: Path, text: Text, faults: Faults) -> Ledge
         key=key,
         principal=place.principal,
         file=text.file,
-        line=text.said.line(("ledger",)),
+        line=text.lined.line(("ledger",)),
     )

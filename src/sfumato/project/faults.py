@@ -39,7 +39,7 @@ class Faults:
 
     def line(self, path: Path) -> int:
         """Where a place is in the file."""
-        return self._text.said.line(path)
+        return self._text.lined.line(path)
 
     def add(self, path: Path, cause: str, fix: str) -> None:
         self._found.append(self._text.fault(path, cause, fix))
@@ -62,7 +62,7 @@ class Faults:
             self.add(path, problem.cause, problem.fix or "correct it")
             return
         place = (*path, _CALLED.get(named[1], named[1]))
-        written = self._text.said.at(place)
+        written = self._text.lined.at(place)
         cause = f"{written[:80]} is not allowed" if isinstance(written, str) else f"{place[-1]} cannot be so"
         self.add(place, cause, _FRACTION.sub(_as_written, problem.fix or ""))
 

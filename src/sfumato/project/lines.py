@@ -18,12 +18,12 @@ class Text:
     """A file as it was read: what it says, and where it says it."""
 
     file: str
-    said: plain_yaml.Lined
+    lined: plain_yaml.Lined
 
     def fault(self, path: plain_yaml.Path, cause: str, fix: str) -> Fault:
         """A fault at that place, or at the nearest one above it that the file has."""
-        place = self.said.nearest(path)
-        return Fault(plain_yaml.where(place) if place else "", cause, fix, self.said.lines[place])
+        place = self.lined.nearest(path)
+        return Fault(plain_yaml.where(place) if place else "", cause, fix, self.lined.lines[place])
 
     def wrong(self, path: plain_yaml.Path, cause: str, fix: str) -> ProjectError:
         """The error for one place; the caller raises it."""
@@ -31,7 +31,7 @@ class Text:
 
     @property
     def value(self) -> Any:
-        return self.said.value
+        return self.lined.value
 
 
 def load(path: str | Path) -> Text:

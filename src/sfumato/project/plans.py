@@ -128,7 +128,7 @@ class KindForm(Form):
     out: Text | None = Field(None, description="where the answer is written: .csv, .parquet or .json")
     alpha: Number = Field(None, description="error bars hold with probability 1 - alpha; 0.05 by default")
 
-    def said(self) -> dict[str, Any]:
+    def fields_written(self) -> dict[str, Any]:
         """The plan's own part of it; `alpha` where the plan has such a field, too."""
         shared = {"alpha"} & set(own_fields(known_kinds().get(self.kind, Sql)))
         written = {KIND: self.kind, **(self.model_extra or {})}
@@ -212,7 +212,7 @@ def _listed(faults: Faults, builder: Builder, form: QueryForm | KindForm, file: 
     place: Place = ("releases", number)
     text, options, ready, source_field = "", {}, None, KIND
     if isinstance(form, KindForm):
-        ready = builder.plan(place, form.said())
+        ready = builder.plan(place, form.fields_written())
     else:
         text, options = _query(faults, form, file.parent, number) or "", form.options()
         source_field = "sql" if form.sql is not None else "file"

@@ -120,7 +120,7 @@ def _training(
     """What the file says, and what sfumato.yaml says where it does not. Of two ways to say a thing the file's own wins,
     and both in one file are refused."""
     usual, faults = project.privacy, Faults(text)
-    here = text.said.at(("privacy",)) or {}
+    here = text.lined.at(("privacy",)) or {}
 
     def said_here(name: str) -> bool:
         return isinstance(here, dict) and name in here

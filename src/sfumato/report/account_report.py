@@ -82,7 +82,7 @@ def account_report(
         "alerts": _alerts(now, marks, verified["holds"], past, len(declared)),
         "not_protected": [each._asdict() for each in _gaps(now, past, declared)],
         "evidence": {"entry": now.number, "hash": now.hash, "verify": verified},
-        "checklist": disclosure.checklist(ledger, account, about, hide, known=listing.fields_by_answers(listed)),
+        "checklist": disclosure.checklist(ledger, account, about, hide, answered=listing.fields_by_answers(listed)),
         "registry": disclosure.registry(ledger, account, about, hide),
         "still_open": disclosure.still_open(stated),
     }

@@ -89,18 +89,18 @@ def checklist(
     about: About | None,
     hide: Redaction,
     release: Mapping[str, str] | None = None,
-    known: Mapping[str, str] | None = None,
+    answered: Mapping[str, str] | None = None,
 ) -> dict[str, Any]:
     """Every field of the checklist.
 
-    release  what one release tells of a field by itself
-    known    what the answers of the account tell of a field where nobody stated it
+    release   what one release tells of a field by itself
+    answered  what the answers of the account tell of a field where nobody stated it
     """
     filled = ledger.checklist(account, about, redact=hide.checklist)
     lines = []
     for line in filled.lines:
-        if line.text == UNKNOWN and (known or {}).get(line.field):
-            line = line._replace(text=(known or {})[line.field])
+        if line.text == UNKNOWN and (answered or {}).get(line.field):
+            line = line._replace(text=(answered or {})[line.field])
         stated = line.text != UNKNOWN
         own = (release or {}).get(line.field) or None
         lines.append(

@@ -122,11 +122,11 @@ class Listed(Workload):
         return self.labels
 
 
-def _exact_rows(given: Any, count: int, cells: int) -> tuple[tuple[Any, ...], ...]:
+def _exact_rows(weights: Any, count: int, cells: int) -> tuple[tuple[Any, ...], ...]:
     """Rows of exact numbers. A matrix often has few different numbers: each is read once."""
     allowed = "a row for each label, with a weight for every cell"
     try:
-        rows = [row.tolist() if isinstance(row, np.ndarray) else list(row) for row in given]
+        rows = [row.tolist() if isinstance(row, np.ndarray) else list(row) for row in weights]
     except TypeError:
         raise checks.refuse("weights", "...", allowed) from None
     if len(rows) != count or any(len(row) != cells for row in rows):

@@ -24,7 +24,7 @@ from ..telling import Outcome
 from . import wizard_words as words
 from .draft import Draft, in_sql, plain_name
 from .flags import Flags, drafted, say_columns
-from .making import IGNORED, YAML, Made, ignore, open_ledger_of, whole_or_nothing, write_yaml
+from .making import IGNORED, YAML, NewParts, ignore, open_ledger_of, whole_or_nothing, write_yaml
 from .numbers import exact
 from .prompts import Prompts
 from .wizard import ask_bounds, ask_budget, ask_unit
@@ -55,7 +55,7 @@ class InitDocument(Document):
 @dataclass(frozen=True)
 class _Result:
     folder: Path
-    made: Made
+    parts: NewParts
     todos: tuple[Todo, ...]
     notes: tuple[str, ...]
     next: tuple[str, ...]
@@ -63,8 +63,8 @@ class _Result:
     def outcome(self) -> Outcome:
         body = InitDocument(
             folder=str(self.folder),
-            files=list(self.made.files),
-            accounts=list(self.made.told),
+            files=list(self.parts.files),
+            accounts=list(self.parts.changes),
             ready=not self.todos,
             todo=[TodoPart(line=each.line, what=each.what) for each in self.todos],
             notes=list(self.notes),
@@ -74,8 +74,8 @@ class _Result:
 
     def show(self, console: Console) -> None:
         where = "here" if self.folder.resolve() == Path.cwd() else f"in {self.folder}"
-        say(console, ", ".join(self.made.files), first=Text(f"Made {where}: ", style="bold green"))
-        for note in (*self.notes, *self.made.told):
+        say(console, ", ".join(self.parts.files), first=Text(f"Made {where}: ", style="bold green"))
+        for note in (*self.notes, *self.parts.changes):
             say(console, note, first="- ", style="dim")
         if self.todos:
             say(console, Text(f"Still to fill in, in {YAML}:", style="bold yellow"))
@@ -118,9 +118,9 @@ def begin_example(folder: Path) -> Outcome:
     with whole_or_nothing(folder, "data", "plan.yaml"):
         write_example(folder)
         ignore(folder, [folder / name for name in FILES if name.startswith("data/")])
-        beginnings = open_ledger_of(folder)
+        parts = open_ledger_of(folder)
     query = 'sfumato query "SELECT ward, COUNT(*) AS n, AVG(cost) AS mean FROM visits GROUP BY ward"'
-    more = Made((*beginnings.files, *(name for name in FILES if name != YAML)), beginnings.told)
+    more = NewParts((*parts.files, *(name for name in FILES if name != YAML)), parts.changes)
     return _Result(
         folder, more, (), (), (*_enter(folder), "sfumato describe", query, "sfumato run plan.yaml")
     ).outcome()
@@ -174,9 +174,9 @@ def _made(draft: Draft, notes: Sequence[str]) -> Outcome:
     with whole_or_nothing(draft.folder):
         write_yaml(draft.folder, text)
         ignore(draft.folder, data)
-        beginnings = Made((YAML, IGNORED)) if todos else open_ledger_of(draft.folder)
+        parts = NewParts((YAML, IGNORED)) if todos else open_ledger_of(draft.folder)
     after = (f"fill in {YAML}, then: sfumato ledger open",) if todos else _queries(draft)
-    return _Result(draft.folder, beginnings, tuple(todos), tuple(notes), (*_enter(draft.folder), *after)).outcome()
+    return _Result(draft.folder, parts, tuple(todos), tuple(notes), (*_enter(draft.folder), *after)).outcome()
 
 
 def _enter(folder: Path) -> list[str]:

@@ -19,11 +19,11 @@ _PARTS = (YAML, f".{YAML}.new", IGNORED, "budget.ledger*", "budget.key", "anchor
 
 
 @dataclass(frozen=True)
-class Made:
+class NewParts:
     """What was made, as paths from the folder; and what the ledger says about its accounts."""
 
     files: tuple[str, ...]
-    told: tuple[str, ...] = ()
+    changes: tuple[str, ...] = ()
 
 
 @contextmanager
@@ -63,14 +63,14 @@ def write_yaml(folder: Path, text: str) -> None:
     near.replace(folder / YAML)
 
 
-def open_ledger_of(folder: Path) -> Made:
+def open_ledger_of(folder: Path) -> NewParts:
     """The ledger of a project that is complete: key, anchor, accounts. What is there already stays."""
     project = open_project(folder)
     names = (YAML, IGNORED, PLACE, ANCHOR, KEY)
     before = {name for name in names[2:] if (folder / name).exists()}
     with project.ledger(create=True) as ledger:
         changes = tuple(project.open_accounts(ledger))
-    return Made(tuple(name for name in names if name not in before), changes)
+    return NewParts(tuple(name for name in names if name not in before), changes)
 
 
 def ignore(folder: Path, data: Iterable[Path]) -> None:

@@ -197,7 +197,7 @@ def opened(where: Where) -> Outcome:
                 LEDGER,
             )
         done = project.open_accounts(ledger)
-    lines = [f"{what} {_beside(path)} was made" for what, path in missing] + list(done.made)
+    lines = [f"{what} {_beside(path)} was made" for what, path in missing] + list(done.opened)
     body = OpenDocument(
         ledger=str(place) if place.served else _beside(place.place), made=lines, differs=list(done.differs)
     )
