@@ -34,9 +34,7 @@ if signal.getsignal(signal.SIGINT) is signal.SIG_IGN:  # a run in the background
 
 
 def pytest_addoption(parser: pytest.Parser) -> None:
-    parser.addoption(
-        "--dearest", type=int, default=0, metavar="N", help="name the N dearest files and tests at the end"
-    )
+    parser.addoption("--dearest", type=int, default=0, metavar="N", help="name the N dearest files and tests")
 
 
 def pytest_configure(config: pytest.Config) -> None:

@@ -26,7 +26,7 @@ _LONG = {
         "count-unknown-keys", "release-any-plan", "explain-to-a-manager", "train-a-model", "project-file", "command",
         "models", "dp-sgd",
         "diffprivlib", "dp-accounting", "opendp", "pipelinedp", "smartnoise", "tumult", "tutorial", "learn", "sql",
-        "notebooks", "explain", "replay",
+        "notebooks", "explain", "replay", "selection", "check", "verify", "quantiles",
     )
 }  # fmt: skip
 """Pages of many commands, or of long work: slow where the machine is busy. The README runs always."""

@@ -22,7 +22,8 @@ def _name(path: Path) -> str:
 
 
 def _calls(path: Path, method: str) -> Iterator[int]:
-    for node in ast.walk(ast.parse(path.read_text(encoding="utf-8"))):
+    text = path.read_text(encoding="utf-8")
+    for node in ast.walk(ast.parse(text if method in text else "")):
         if isinstance(node, ast.Call) and isinstance(node.func, ast.Attribute) and node.func.attr == method:
             yield node.lineno
 
@@ -47,7 +48,8 @@ def _dotted(node: ast.AST) -> str:
 
 def _generators(path: Path) -> Iterator[str]:
     """Every mention of a generator that is not ours: imports, attributes, calls."""
-    for node in ast.walk(ast.parse(path.read_text(encoding="utf-8"))):
+    text = path.read_text(encoding="utf-8")
+    for node in ast.walk(ast.parse(text if any(word in text for word in ("random", *SEEDERS)) else "")):
         if isinstance(node, ast.Import):
             yield from (alias.name for alias in node.names if alias.name in GENERATORS)
         elif isinstance(node, ast.ImportFrom) and not node.level:

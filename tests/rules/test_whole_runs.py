@@ -10,7 +10,7 @@ from pathlib import Path
 import pytest
 
 from tests.counting import too_few
-from tests.seconds import AREA, SHARES, folder_of
+from tests.seconds import AREA, SHARES, Seconds, folder_of
 
 ROOT = Path(__file__).parents[2]
 TWO_CORES_FOR_EIGHT_MINUTES = 2 * 8 * 60
@@ -101,6 +101,15 @@ def test_all_tests_have_a_count_of_their_own(house: Path) -> None:
         in _run(house, 5, "-n", "0", "-m", "slow or not slow").stdout
     )
     assert too_few(4, "slow or not slow", {"not slow": 9, "slow or not slow": 4}) is None
+
+
+def test_the_dearest_files_and_tests_are_named() -> None:
+    seconds = Seconds()
+    seconds.by_test |= {"tests/a/test_x.py::one": 2.0, "tests/a/test_x.py::two": 1.0, "tests/b/test_y.py::one": 2.5}
+    assert [line.split() for line in seconds.dearest(1)] == [
+        ["3.00s", "tests/a/test_x.py"],
+        ["2.50s", "tests/b/test_y.py::one"],
+    ]
 
 
 def test_tests_belong_to_the_first_folder() -> None:
