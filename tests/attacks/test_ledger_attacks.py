@@ -217,7 +217,7 @@ def test_an_answer_that_others_paid_for_is_for_those_who_might_have() -> None:
 
 def test_every_byte_of_an_index_is_seen(tmp_path: Path) -> None:
     """SQLite's integrity check takes an index entry of the wrong length for sound."""
-    book = chain._Book(tmp_path, chain.verify)
+    book = chain.Spoilt(tmp_path, chain.verify)
     with closing(sqlite3.connect(f"file:{book.path}?mode=ro", uri=True)) as connection:
         (size,) = connection.execute("PRAGMA page_size").fetchone()
         found = "SELECT rootpage FROM sqlite_schema WHERE name = 'receipts_by_plan'"

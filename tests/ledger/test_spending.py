@@ -18,6 +18,7 @@ from sfumato import mechanisms as m
 from sfumato.errors import ArgumentError, BudgetError, DataError, SfumatoError
 from sfumato.ledger.ledger import Ledger
 from sfumato.plan import Receipt
+from sfumato_referee.attacks.ledger import parallel
 from tests.helpers import (
     AGES,
     BY_PATIENT,
@@ -317,14 +318,14 @@ def test_l12_a_delta_that_is_no_number_buys_nothing_from_a_sum(ledgers: Stores) 
 # L13: parallel prices only where the plan itself keeps the parts apart
 
 
-def test_l13_a_partition_is_charged_its_dearest_part_and_overlapping_counts_their_sum(ledgers: Stores) -> None:
-    ledger = ledgers({"split": Budget(epsilon=5), "apart": Budget(epsilon=5), "swap": Budget(epsilon=5)})
-    count = laplace(1, BY_PATIENT)
-    pay(ledger, partition("ward", ["north", "south"], count), "split")
-    assert spent(ledger, "split") == [1]
-    for ward in ("north", "south"):  # the same two counts, asked one by one: the ledger cannot know they are apart
-        pay(ledger, m.Laplace(query=bounds.histogram("ward", [ward], BY_PATIENT), epsilon=1), "apart")
-    assert spent(ledger, "apart") == [2]
+def test_l13_only_a_partition_is_charged_its_dearest_part(ledgers: Stores) -> None:
+    """Whatever attack L13 asks for, on every store: of parts that only a filter keeps apart, the sum."""
+    for way, (plans, times, unit) in parallel.ASKED.items():
+        assert parallel.charged_for(ledgers.fresh({}), plans, unit) == times * parallel.EACH, way
+
+
+def test_l13_under_replace_the_two_dearest_of_several_parts_are_charged(ledgers: Stores) -> None:
+    ledger = ledgers({"swap": Budget(epsilon=5)})
     swap = laplace(1, Unit("user:patient", "replace"))
     pay(ledger, partition("ward", ["north", "south", "east"], swap), "swap")
     assert spent(ledger, "swap") == [2]

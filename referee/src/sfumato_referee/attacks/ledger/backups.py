@@ -20,6 +20,7 @@ from pathlib import Path
 from typing import Any
 
 from sfumato.accounting.filters import Budget
+from sfumato.audit import surface
 from sfumato.errors import LedgerError
 from sfumato.ledger.ledger import Ledger
 from sfumato.ledger.proof.anchor import FileAnchor
@@ -37,20 +38,27 @@ Kind = Callable[..., AnchoredStore]
 class House:
     """A folder for ledgers, one outside it for the anchor, and a key."""
 
-    def __init__(self, home: Path, kind: Kind) -> None:
+    def __init__(self, home: Path, kind: Kind = AnchoredStore) -> None:
         (home / "outside").mkdir(parents=True)
         self.home, self._kind = home, kind
-        self._key, self._anchor = Key.make(home / "key"), FileAnchor(home / "outside" / "anchor")
-        with self.ledger() as ledger:
-            ledger.open_account("a", Budget(epsilon=10))
+        self.key, self.anchor = Key.make(home / "key"), FileAnchor(home / "outside" / "anchor")
 
-    def ledger(self, name: str = "ledger") -> Ledger:
-        store = SQLiteStore(self.home / name, create=True)
+    def store(self, name: str = "ledger", key: Key | None = None, **more: Any) -> AnchoredStore:
+        plain = SQLiteStore(self.home / name, create=True)
         try:
-            return Ledger(self._kind(store, self._anchor, self._key))
+            return self._kind(plain, self.anchor, key or self.key, **more)
         except BaseException:
-            store.close()
+            plain.close()
             raise
+
+    def ledger(self, name: str = "ledger", **more: Any) -> Ledger:
+        """With the account "a", which whoever comes first opens."""
+        ledger = Ledger(self.store(name, **more))
+        with surface.store_of(ledger).reading() as book:
+            fresh = not book.accounts()
+        if fresh:
+            ledger.open_account("a", Budget(epsilon=9))
+        return ledger
 
     def spends(self, name: str = "ledger", times: int = 1) -> int:
         """How many of so many spends pass, in a process that opens the ledger anew."""
@@ -139,14 +147,17 @@ def control() -> Verdict:
     return attack(kind=NeverLooks)
 
 
-def two_copies(*, kind: Kind = AnchoredStore, rounds: int = 5) -> Verdict:
-    """L10: two writers on two copies of one ledger, in turn: as soon as the second has entered, the first is out."""
+def two_copies(*, kind: Kind = AnchoredStore, rounds: int = 5, longer: int = 3) -> Verdict:
+    """L10: two writers on two copies of one ledger, in turn: as soon as the second has entered, the first is out, also
+    where it is the longer one."""
     with folder() as home:
         house = House(home / "house", kind)
         house.spends()
         one: Any = house.ledger()
         passes(one)
         house.copy("ledger", "second")
+        for _ in range(longer):
+            passes(one)
         with suppress(LedgerError), house.ledger("second") as two:
             both = [(passes(two), passes(one)) for _ in range(rounds)]
         with suppress(LedgerError):

@@ -37,6 +37,7 @@ from sfumato.ledger.stores.sqlite import SQLiteStore
 
 from ...mutants.ledgers import hashes_alone
 from ..verdict import Verdict
+from . import beside
 from .ground import ROW, Choices, count, folder, pay
 from .pages import HARMLESS, region
 
@@ -53,10 +54,10 @@ BY_INDEX = (
 def attack(*, check: Verify = verify, every: int = 1, seed: int = 1) -> Verdict:
     """Flip each byte, or every so-manieth, and make each edit."""
     with folder() as home:
-        book = _Book(home, check)
+        book = Spoilt(home, check)
         if not book.holds(book.path):
             return Verdict("L5", True, "A ledger that nobody touched does not verify.", {})
-        flips, unseen, harmless = _flips(book, every, seed)
+        flips, unseen, harmless = flip_bytes(book, every, seed)
         edits, missed, unnamed = 0, [], []
         for name, made, first in _edits(book):
             edits += 1
@@ -79,10 +80,10 @@ def control() -> Verdict:
     return attack(check=hashes_alone, every=997)
 
 
-class _Book:
+class Spoilt:
     """A ledger with an anchor and something of everything, and a copy of its file to spoil."""
 
-    def __init__(self, home: Path, check: Verify) -> None:
+    def __init__(self, home: Path, check: Verify, life: Callable[[Ledger], None] | None = None) -> None:
         self.path, self.copy, self._check = home / "ledger", home / "copy", check
         (home / "outside").mkdir()
         with closing(sqlite3.connect(self.path)) as small:
@@ -90,7 +91,7 @@ class _Book:
             small.execute("VACUUM")
         self._key, self._anchor = Key.make(home / "key"), FileAnchor(home / "outside" / "anchor")
         with closing(AnchoredStore(SQLiteStore(self.path, create=True), self._anchor, self._key, every=3)) as store:
-            _life(Ledger(store))
+            (life or _life)(Ledger(store))
         self.good = self.path.read_bytes()
         self.content = content(self.path)
 
@@ -105,6 +106,15 @@ class _Book:
         self.first_bad = report.first_bad
         return bool(report.ok)
 
+    def fresh_copy(self) -> None:
+        shutil.copyfile(self.path, self.copy)
+
+    def settled(self) -> bool:
+        """Nothing is left beside the copy; was anything changed in it?"""
+        for name in ("copy-wal", "copy-shm"):
+            self.copy.with_name(name).unlink(missing_ok=True)
+        return bool(content(self.copy) != self.content)
+
     def spoil(self, start: int, new: bytes) -> None:
         self.copy.write_bytes(self.good[:start] + new + self.good[start + len(new) :])
 
@@ -116,7 +126,7 @@ def _life(ledger: Ledger) -> None:
         receipt = pay(ledger, count(Fraction(number, 10)), "b", key=f"key {number}")
         ledger.open(receipt)
         ledger.settle(receipt, "answered" if number > 1 else "failed", b"[1]" if number > 1 else None)
-    held = ledger.hold((), reserve(unit=ROW, budget=Budget(epsilon=1)), data="a@1", grade="exact", note="long work")
+    held = ledger.hold(("b",), reserve(unit=ROW, budget=Budget(epsilon=1)), data="a@1", grade="exact", note="long work")
     ledger.open(held)
     ledger.draw(held, Pure(epsilon=Fraction(1, 2)), Fraction(0))
     both = sequence(one=count(Fraction(1, 3)), two=count(Fraction(1, 7)))
@@ -139,7 +149,7 @@ def content(path: Path) -> Any:
         return made, settings, rows, found
 
 
-def _flips(book: _Book, every: int, seed: int) -> tuple[int, list[int], dict[str, list[int]]]:
+def flip_bytes(book: Spoilt, every: int, seed: int) -> tuple[int, list[int], dict[str, list[int]]]:
     """How many flipped bytes changed the content, those among them that nobody saw, and the others that nobody saw, by
     what they are: they must be harmless."""
     choose, changed, unseen = Choices(seed), 0, []
@@ -155,7 +165,7 @@ def _flips(book: _Book, every: int, seed: int) -> tuple[int, list[int], dict[str
     return changed, unseen, others
 
 
-def _edits(book: _Book) -> Iterator[tuple[str, bool, Sequence[int] | None]]:
+def _edits(book: Spoilt) -> Iterator[tuple[str, bool, Sequence[int] | None]]:
     """Each edit, made on a fresh copy; was anything changed by it, and which entries may be named for it?"""
     with closing(sqlite3.connect(f"file:{book.path}?mode=ro", uri=True)) as connection:
         rows = connection.execute("SELECT number, hash, body FROM entries ORDER BY number").fetchall()
@@ -182,25 +192,15 @@ def _edits(book: _Book) -> Iterator[tuple[str, bool, Sequence[int] | None]]:
         for value in _values(book, table, column):
             other = f"UPDATE {table} SET {column} = ? WHERE {column} = ?"
             yield f"{column} of a row of {table} changed", _made(book, [(_other_digit(value), value)], other), None
-    for name, statement in BESIDE.items():
-        yield name, _made(book, [()], statement), None
+    yield "parts that wait lost", _made(book, [()], "DELETE FROM facts WHERE kind = 'part'"), None
+    for name in beside.EDITS:
+        book.fresh_copy()
+        with closing(sqlite3.connect(book.copy, isolation_level=None)) as administrator:
+            beside.make(name, administrator)
+        yield name, book.settled(), None
 
 
-BESIDE = {
-    "an account lost": "DELETE FROM accounts WHERE name = 'b'",
-    "an account added": "INSERT INTO accounts SELECT 'c', state, totals FROM accounts WHERE name = 'b'",
-    "totals of another account": "UPDATE accounts SET totals = (SELECT totals FROM accounts WHERE name = 'b')",
-    "a receipt lost": "DELETE FROM receipts WHERE key = 'key 2'",
-    "a receipt opened again": "UPDATE receipts SET state = 'spent' WHERE key = 'key 2'",
-    "an answer changed": "UPDATE receipts SET answer = x'5b325d' WHERE answer IS NOT NULL",
-    "an answer for another question": "UPDATE receipts SET plan_hash = 'x' WHERE answer IS NOT NULL",
-    "a key freed": "UPDATE receipts SET key = NULL WHERE key = 'key 1'",
-    "a fact lost": "DELETE FROM facts WHERE kind = 'part'",
-    "a trigger dropped": "SELECT 1",
-}
-
-
-def _values(book: _Book, table: str, column: str) -> list[bytes]:
+def _values(book: Spoilt, table: str, column: str) -> list[bytes]:
     with closing(sqlite3.connect(f"file:{book.path}?mode=ro", uri=True)) as connection:
         return [value for (value,) in connection.execute(f"SELECT {column} FROM {table}")]
 
@@ -212,7 +212,7 @@ def _other_digit(body: bytes) -> bytes:
     return body[:place] + bytes([48 + (body[place] - 47) % 10]) + body[place + 1 :]
 
 
-def _rewritten(book: _Book, bodies: list[bytes]) -> bool:
+def _rewritten(book: Spoilt, bodies: list[bytes]) -> bool:
     """The chain written anew with these bodies, and hashes that fit."""
     link, rows = GENESIS, []
     for body in bodies:
@@ -221,9 +221,9 @@ def _rewritten(book: _Book, bodies: list[bytes]) -> bool:
     return _made(book, rows, "INSERT INTO entries VALUES (?, ?, ?)", first="DELETE FROM entries")
 
 
-def _made(book: _Book, values: list[tuple[Any, ...]], statement: str, first: str = "") -> bool:
+def _made(book: Spoilt, values: list[tuple[Any, ...]], statement: str, first: str = "") -> bool:
     """By somebody who may do everything to the file: triggers are taken off, and put back as they were."""
-    shutil.copyfile(book.path, book.copy)
+    book.fresh_copy()
     with closing(sqlite3.connect(book.copy, isolation_level=None)) as administrator:
         run = administrator.execute
         triggers = run("SELECT name, sql FROM sqlite_schema WHERE type = 'trigger'").fetchall()
@@ -236,9 +236,6 @@ def _made(book: _Book, values: list[tuple[Any, ...]], statement: str, first: str
             for each in values:
                 run(statement, each)
             run("COMMIT")
-        if statement != "SELECT 1":
-            for _, sql in triggers:
-                run(sql)
-    for beside in ("copy-wal", "copy-shm"):
-        book.copy.with_name(beside).unlink(missing_ok=True)
-    return content(book.copy) != book.content
+        for _, sql in triggers:
+            run(sql)
+    return book.settled()

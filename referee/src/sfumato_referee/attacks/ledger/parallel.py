@@ -70,7 +70,7 @@ ASKED: dict[str, tuple[tuple[Callable[[], Plan[Any, Any]], ...], int, Unit]] = {
 def attack(*, kind: Kind = Ledger) -> Verdict:
     wrong: list[str] = []
     for name, (plans, times, unit) in ASKED.items():
-        charged = _charged(kind, plans, unit)
+        charged = charged_for(kind(MemoryStore()), plans, unit)
         if charged != times * EACH:
             wrong.append(f"{name}: {float(charged):g} was charged, and {float(times * EACH):g} is right")
     wrong += _refused(kind) + _blocks(kind) + _moved()
@@ -83,8 +83,8 @@ def control() -> Verdict:
     return attack(kind=BelievesDisjoint)
 
 
-def _charged(kind: Kind, plans: tuple[Callable[[], Plan[Any, Any]], ...], unit: Unit) -> Fraction:
-    ledger = kind(MemoryStore())
+def charged_for(ledger: Ledger, plans: tuple[Callable[[], Plan[Any, Any]], ...], unit: Unit) -> Fraction:
+    """What a ledger without accounts charges for these, one after the other."""
     ledger.open_account("patients", Budget(epsilon=1))
     private = patients() if unit == PATIENT else Private("patients", _rows(False), unit=unit, schema=TABLE)
     asking = Curator(private, ledger)

@@ -5,15 +5,17 @@ once, durably, before the data is read; so noise is drawn at most once for a cha
 where the data was opened and no answer is stored, a refusal.
 
 The attack kills a process between paying, opening and answering, and asks again twice, after a restart; asks for other
-plans and other data under the same key; sends one request many times at once; and opens a captured receipt anew. The
-planted bug takes a retry for a request that was never begun.
+plans and other data under the same key; sends one request many times at once; and uses receipts that were captured,
+used up or made up. The planted bug takes a retry for a request that was never begun.
 """
 
 from __future__ import annotations
 
 import threading
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from concurrent.futures import ThreadPoolExecutor
+from dataclasses import replace
+from fractions import Fraction
 from functools import partial
 from pathlib import Path
 from typing import Any
@@ -25,6 +27,7 @@ from sfumato.curator import Curator
 from sfumato.errors import ReceiptError
 from sfumato.ledger.ledger import Ledger
 from sfumato.ledger.stores.sqlite import SQLiteStore
+from sfumato.plan import Receipt
 
 from ..verdict import Verdict
 from .ground import PATIENT, count, curator, folder, patients, spent
@@ -42,7 +45,10 @@ def attack(*, design: str = "right", askers: int = 8, rounds: int = 5) -> Verdic
             faults += [f"{step}: {fault}" for fault in retried(home / step, design, retry, times)]
         for number in range(rounds):
             faults += at_once(home / f"round {number}", DESIGNS[design], askers)
-        faults += opened_twice(DESIGNS[design](SQLiteStore(home / "captured", create=True)))
+        both = [DESIGNS[design](SQLiteStore(home / name, create=True)) for name in ("captured", "another")]
+        faults += misused(*both)
+        for ledger in both:
+            ledger.shut()
     words = f"{len(ended)} processes died between two steps, and {rounds} requests were sent {askers} times at once: "
     words += faults[0] if faults else "each was charged once and drew once, and retries got the stored bytes."
     return Verdict("L3", bool(faults), words, {"faults": len(faults), "deaths": len(ended), "rounds": rounds})
@@ -110,18 +116,58 @@ def at_once(place: Path, kind: Callable[[Any], Ledger], askers: int) -> list[str
     return faults
 
 
-def opened_twice(ledger: Ledger) -> list[str]:
-    """A receipt that somebody kept, or made up, opens nothing."""
-    with ledger:
-        ledger.open_account("patients", Budget(epsilon=10))
-        receipt = ledger.spend((), count(1, PATIENT), data="patients@1", grade="exact", note="")
-        ledger.open(receipt)
-        forged = surface.unpaid_receipt(ledger, ("patients",), count(2, PATIENT), "patients@1")
-        faults = []
-        for captured, words in ((receipt, "was opened twice"), (forged, "that nobody paid was opened")):
-            try:
-                ledger.open(captured)
-                faults.append(f"a receipt {words}")
-            except ReceiptError:
-                continue
+def misused(ledger: Ledger, other: Ledger) -> list[str]:
+    """Which receipts that were used, failed, kept or made up did something."""
+    faults = []
+    for what, act in misuses(ledger, other):
+        try:
+            act()
+            faults.append(f"a receipt {what}")
+        except ReceiptError:
+            continue
+    if answered_for(ledger) != b"x":
+        faults.append("an answer that was given did not stay")
     return faults
+
+
+def answered_for(ledger: Ledger) -> bytes | None:
+    """What is stored for the one release of `misuses` that was answered."""
+    stored = ledger.answer(("patients",), count(1, PATIENT).hash, "patients@1")
+    return None if stored is None else stored[1]
+
+
+def misuses(ledger: Ledger, other: Ledger) -> Iterator[tuple[str, Callable[[], object]]]:
+    """What nobody may do with a receipt, one by one, each at its moment; `other` is a ledger of somebody else."""
+    for book in (ledger, other):
+        book.open_account("patients", Budget(epsilon=10))
+
+    def pay(epsilon: int, book: Ledger = ledger) -> Receipt:
+        return book.spend((), count(epsilon, PATIENT), data="patients@1", grade="exact", note="")
+
+    def used(receipt: Receipt, when: str) -> Iterator[tuple[str, Callable[[], object]]]:
+        yield f"was opened {when}", lambda: ledger.open(receipt)
+        yield f"was answered {when}", lambda: ledger.settle(receipt, "answered", b"y")
+
+    receipt = pay(1)
+    yield "was answered and not opened", lambda: ledger.settle(receipt, "answered", b"y")
+    ledger.open(receipt)
+    yield "was opened twice", lambda: ledger.open(receipt)
+    ledger.settle(receipt, "answered", b"x")
+    yield from used(receipt, "after its answer")
+    yield "failed after its answer", lambda: ledger.settle(receipt, "failed")
+    failed, never = pay(2), pay(3)
+    ledger.open(failed)
+    ledger.settle(failed, "failed", b"half an answer")
+    yield from used(failed, "after it had failed")
+    ledger.settle(never, "failed")  # died between paying and opening
+    yield from used(never, "after it was given up")
+    mine = pay(1)
+    unpaid = surface.unpaid_receipt(ledger, ("patients",), count(2, PATIENT), "patients@1")
+    forged = replace(mine, plan_hash="0" * 64)
+    for whose, bad in {
+        "of another ledger": pay(1, other), "that nobody paid": unpaid, "for another plan": forged,
+        "of another name": replace(mine, id="x"),
+    }.items():  # fmt: skip
+        yield f"{whose} was opened", partial(ledger.open, bad)
+        yield f"{whose} was settled", partial(ledger.settle, bad, "failed")
+        yield f"{whose} was drawn on", partial(ledger.draw, bad, bad.event, Fraction(0))
