@@ -130,7 +130,7 @@ def _public(kind: Kind) -> tuple[Any, ...] | None:
 
 def _checked(values: Any, name: str, kind: Kind) -> tuple[Any, ...]:
     listed = tuple(values) if isinstance(values, list | tuple) else None
-    if listed is not None and kind.type in ("date", "moment"):
+    if listed is not None and kind.temporal:
         listed = tuple(_moment(each, name, kind.type) for each in listed)
     if not listed:
         raise checks.refuse(f"keys of {name}", type(values).__name__, "a list of different values, or 'select'")

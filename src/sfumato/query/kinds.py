@@ -53,6 +53,16 @@ class Kind:
     def numeric(self) -> bool:
         return self.type in ("real", "whole")
 
+    @property
+    def temporal(self) -> bool:
+        """A day or a moment: counted, compared and cut like numbers, but no number."""
+        return self.type in ("date", "moment")
+
+    @property
+    def textual(self) -> bool:
+        """Read out of a text, or of whatever a key is written as."""
+        return self.type in ("text", "key")
+
     def moved(self) -> Kind:
         """The same values, out of other rows."""
         return replace(self, unit=False, nullable=True, row=None)

@@ -400,7 +400,7 @@ def _output_name(node: exp.Expression, place: int) -> str:
 def _edge(node: exp.Expression, kind: Kind) -> Any:
     """An edge of a histogram: a number, or a date as its ISO text."""
     found = _constant(node)
-    if kind.type not in ("date", "moment"):
+    if not kind.temporal:
         if isinstance(found, str):
             raise QueryError("Edges of a histogram of numbers are numbers.", "write HISTOGRAM(x, [0, 10, 20])", node)
         return found

@@ -77,7 +77,7 @@ def _to_real(node: exp.Expression, found: Typed) -> Typed:
         return Typed(as_real(found), reals(interval(kind).floats()))
     if kind.type == "flag":
         return Typed(trees.cast(trees.cast(found.tree, "BIGINT"), "DOUBLE"), reals(Interval(Fraction(0), Fraction(1))))
-    if kind.type in ("text", "key"):
+    if kind.textual:
         return Typed(trees.finite(trees.read_or_null(_text(found), "DOUBLE")), Kind("real"))
     raise _refused(node, found, "a number")
 
@@ -94,7 +94,7 @@ def _to_whole(node: exp.Expression, found: Typed, sql: str, low: int, high: int)
     limits = (Fraction(low), Fraction(high))
     if kind.type == "whole" and kind.bounded and interval(kind).within(*limits) == interval(kind):
         return Typed(found.tree, Kind("whole", kind.lower, kind.upper, kind.values, nullable=kind.nullable))
-    if kind.type in ("text", "key"):
+    if kind.textual:
         tree = trees.read_or_null(_text(found), sql)
     else:
         tree = (trees.nearest_or_null if kind.type == "real" else trees.narrowed_or_null)(found.tree, sql)
@@ -134,7 +134,7 @@ def _to_flag(node: exp.Expression, found: Typed) -> Typed:
     if kind.numeric:
         zero = trees.whole(0) if kind.type == "whole" else trees.real(0.0)
         return Typed(trees.binary(exp.NEQ, found.tree, zero), flags())
-    if kind.type in ("text", "key"):
+    if kind.textual:
         return Typed(trees.read_or_null(_text(found), "BOOLEAN"), flags())
     raise _refused(node, found, "a condition")
 
@@ -147,7 +147,7 @@ def _to_date(node: exp.Expression, found: Typed) -> Typed:
         return found
     if kind.type == "moment":
         return Typed(trees.cast(found.tree, "DATE"), Kind("date"))
-    if kind.type in ("text", "key"):
+    if kind.textual:
         return Typed(trees.known_date(trees.read_or_null(_text(found), "DATE")), Kind("date"))
     raise _refused(node, found, "a date")
 
@@ -160,7 +160,7 @@ def _to_moment(node: exp.Expression, found: Typed) -> Typed:
         return found
     if kind.type == "date":
         return Typed(trees.cast(found.tree, "TIMESTAMP"), Kind("moment"))
-    if kind.type in ("text", "key"):
+    if kind.textual:
         return Typed(trees.known_moment(trees.read_or_null(_text(found), "TIMESTAMP")), Kind("moment"))
     raise _refused(node, found, "a timestamp")
 

@@ -87,7 +87,7 @@ class Reader:
         found = self.read(node)
         if nothing(found.kind):
             return Typed(trees.null("DATE"), Kind("date", values=()))
-        if found.kind.type not in ("date", "moment"):
+        if not found.kind.temporal:
             rule = f"A date or timestamp is needed here, and this is {NAMES[found.kind.type]}."
             raise QueryError(rule, f"use CAST({shown(node)} AS DATE)", node)
         return found
