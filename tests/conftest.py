@@ -1,6 +1,6 @@
-"""Hypothesis draws the same examples in every run of `make test`; `make test-all` draws new ones each time. Tests run
-side by side, so each keeps to one thread: two that wait for each other's threads take longer than one. At its end a run
-says what each folder cost, and a run of everything fails where tests are missing."""
+"""Hypothesis draws the same examples in every run of `make test`; `make test-all` draws new ones each time, and twice
+as many. Tests run side by side, so each keeps to one thread: two that wait for each other's threads take longer than
+one. At its end a run says what each folder cost, and a run of everything fails where tests are missing."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ os.environ.setdefault("OMP_NUM_THREADS", "1")  # read when numpy and torch are f
 os.environ.pop("PYTHONDONTWRITEBYTECODE", None)
 sys.dont_write_bytecode = False
 
-settings.register_profile("steady", derandomize=True, deadline=None)
+settings.register_profile("steady", derandomize=True, deadline=None, max_examples=50)
 settings.register_profile("fresh", deadline=None)
 settings.load_profile(os.environ.get("SFUMATO_EXAMPLES", "steady"))
 
