@@ -14,7 +14,7 @@ FOREIGN = {
     "audit/conformance.py",  # whether a stranger's error holds data
     "learn/checking.py",  # PyTorch's
     "ledger/stores/sqlite.py",  # SQLite's
-    "sources/session.py",  # DuckDB's
+    "sources/duckdb_session.py",  # DuckDB's
 }
 
 
