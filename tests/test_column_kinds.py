@@ -26,6 +26,7 @@ from sfumato.project.columns import WRITTEN, ColumnForm
 from sfumato.query.kinds import OF_COLUMNS
 from sfumato.rows import Rows, Series
 from sfumato.schema import Column, Table
+from sfumato.sources.reading import READINGS
 
 COLUMNS: list[Column] = [
     schema.real(-1, 5),
@@ -65,8 +66,9 @@ def test_every_layer_has_a_line_for_every_kind(table: dict[str, Any]) -> None:
     assert set(table) == set(KINDS)
 
 
-def test_sql_has_a_line_for_every_kind_that_an_engine_holds() -> None:
-    assert set(OF_COLUMNS) == {word for word, kind in KINDS.items() if not kind.is_array}
+@pytest.mark.parametrize("table", [OF_COLUMNS, READINGS], ids=["SQL", "cells"])
+def test_sql_has_a_line_for_every_kind_that_an_engine_holds(table: dict[str, Any]) -> None:
+    assert set(table) == {word for word, kind in KINDS.items() if not kind.is_array}
 
 
 def test_a_file_takes_every_kind() -> None:

@@ -104,8 +104,8 @@ class Csv(Source):
                 f"{table.name!r} names: give all columns of the file in their order, under the schema's names"
             )
         for name in self.dates if isinstance(self.dates, Mapping) else ():
-            if name not in table.columns or table.columns[name].type not in ("date", "moment"):
-                dated = [each for each, column in table.columns.items() if column.type in ("date", "moment")]
+            if name not in table.columns or not table.columns[name].of_kind.is_time:
+                dated = [each for each, column in table.columns.items() if column.of_kind.is_time]
                 fix = f"name one of {', '.join(map(repr, dated))}" if dated else "it has none, so leave dates out"
                 raise PlanError(
                     f"dates names {name!r}, which is no column of dates or moments in table {table.name!r}: {fix}"

@@ -12,13 +12,13 @@ an engine stores cells, and what its own SQL makes of the words, is not known he
 from __future__ import annotations
 
 import math
-from collections.abc import Iterable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, replace
 
 from .. import times
 from ..errors import PlanError
 from ..rows import NO, YES
-from ..schema import DROP, INT64, Column, Table, TensorColumn
+from ..schema import DROP, INT64, Column, Table
 from .base import literal
 from .raw_cells import Cell
 from .spelling import PYTHON_BLANKS
@@ -45,22 +45,12 @@ class Reading:
 
 def reading(column: Column, cell: Cell, x: str) -> Reading:
     """How to read a raw column as the schema says. `x` names its cells."""
-    if column.type == "key":
-        return _key(cell, x)
-    if column.type in ("date", "moment"):
-        return _time(column, cell, x)
-    if column.type == "real":
-        return _real(column, cell, x)
-    if column.type == "whole":
-        return _whole(column, cell, x)
-    if column.type == "flag" or type(column.categories[0]) is bool:
-        return _flag(column, cell, x)
-    return _category(column, cell, x)
+    return READINGS[column.type](column, cell, x)
 
 
 def stored(column: Column, cell: Cell) -> str:
     """The engine's own expression that RAW stands for."""
-    return cell.key if cell.key and column.type == "key" else cell.sql
+    return cell.key if cell.key and not column.of_kind.is_public else cell.sql
 
 
 def unreadable(column: Column, cell: Cell, x: str, present: str) -> str:
@@ -78,7 +68,8 @@ def flag_of(table: Table, column: str) -> str | None:
     """What the flag of a column's unreadable cells is called in that view; None where there is none: a key is
     read whatever it holds, and rows of nobody are left out."""
     name = f"_unreadable {column}"
-    if table.columns[column].type == "key" or column == table.unit or isinstance(table.columns[column], TensorColumn):
+    kind = table.columns[column].of_kind
+    if not kind.is_public or kind.is_array or column == table.unit:
         return None
     return None if any(each.lower() == name.lower() for each in table.columns) else name
 
@@ -191,6 +182,8 @@ def _flag(column: Column, cell: Cell, x: str) -> Reading:
 
 
 def _category(column: Column, cell: Cell, x: str) -> Reading:
+    if type(column.categories[0]) is bool:
+        return _flag(column, cell, x)
     if type(column.categories[0]) is str:
         other = "NULL" if column.drops_nulls else literal(column.nulls)
         text = _digits(cell)
@@ -250,7 +243,7 @@ def _digits(cell: Cell) -> str | None:
     return None if number is None else f"CAST({number} AS VARCHAR)"
 
 
-def _key(cell: Cell, x: str) -> Reading:
+def _key(column: Column, cell: Cell, x: str) -> Reading:
     """An opaque value; lists and records are none. Text stays as it is; numbers that 64 bits cannot hold, floats and
     moments become text, whole numbers digits alone, so that 12.0 is '12', and moments in UTC. The engine compares
     within one column, and joins of columns of different types are not for this file to make: '12' here and 12 there are
@@ -277,9 +270,16 @@ def _key(cell: Cell, x: str) -> Reading:
     return Reading(RAW, x, "VARCHAR") if cell.kind == "text" else _constant("VARCHAR", "NULL")
 
 
-def _time(column: Column, cell: Cell, x: str) -> Reading:
+def _day(column: Column, cell: Cell, x: str) -> Reading:
+    return _time(column, cell, x, "DATE")
+
+
+def _moment(column: Column, cell: Cell, x: str) -> Reading:
+    return _time(column, cell, x, "TIMESTAMP")
+
+
+def _time(column: Column, cell: Cell, x: str, type_: str) -> Reading:
     assert column.lower is not None and column.upper is not None
-    type_ = "DATE" if column.type == "date" else "TIMESTAMP"
     words, kind = RAW, cell.kind
     if cell.kind == "text":  # with a time zone it counts in UTC
         words, kind = f"moment_or_null({RAW})", "moment"
@@ -308,3 +308,15 @@ def _bigint(number: int) -> str:
 
 def _one_of(x: str, words: Iterable[str]) -> str:
     return " OR ".join(f"{x} = {literal(word)}" for word in sorted(words))
+
+
+READINGS: dict[str, Callable[[Column, Cell, str], Reading]] = {
+    "real": _real,
+    "whole": _whole,
+    "category": _category,
+    "flag": _flag,
+    "key": _key,
+    "date": _day,
+    "moment": _moment,
+}
+"""By kind of column. Arrays are held by no engine."""

@@ -88,9 +88,9 @@ def there(raw: str, physical: str) -> str:
 
 def plain_text(column: Column, text: str, *, decimal: str, thousands: str, dates: tuple[str, ...]) -> str:
     """The text of a cell of this column in the one way that `reading` knows; NULL where it is not written as said."""
-    if column.type in ("date", "moment"):
+    if column.of_kind.is_time:
         return _plain_date(text, dates) if dates else text
-    numbers = column.type in ("real", "whole") or (column.type == "category" and type(column.categories[0]) is int)
+    numbers = column.of_kind.is_number or (bool(column.categories) and type(column.categories[0]) is int)
     return _plain_number(text, decimal, thousands) if numbers and (decimal != "." or thousands) else text
 
 
