@@ -51,3 +51,8 @@ def pytest_collection() -> Generator[None, object, object]:
     finally:
         gc.freeze()
         gc.enable()
+
+
+def pytest_unconfigure() -> None:
+    """At the end it is garbage like all else: DuckDB's bindings complain of what they are not given back."""
+    gc.unfreeze()
