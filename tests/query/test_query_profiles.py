@@ -12,9 +12,10 @@ import pytest
 from sqlglot import exp
 
 from sfumato import Unit, sql
+from sfumato.query.measures import ROWS
 from sfumato.query.plan import Sql
 from sfumato.query.profiles import BINS, Histogram, groups_profile, profiles, values_profile
-from sfumato.query.running import ROWS, Groups
+from sfumato.query.running import Groups
 from sfumato.schema import Schema, Table, category, key, real
 from sfumato.sources import connect, source
 from tests.query.still import Still

@@ -13,6 +13,8 @@ from .column_kind import Chance, ColumnKind, Read, Words
 
 
 class TensorKind(ColumnKind):
+    """Arrays of one public shape. Engines hold none."""
+
     word = "tensor"
     own_record = True
     is_array = True

@@ -127,6 +127,7 @@ def _lookup(values: tuple[Any, ...], unsigned: bool) -> tuple[NDArray[Any], NDAr
 
 
 def keys(cells: NDArray[Any]) -> tuple[NDArray[np.int64], NDArray[np.bool_], NDArray[Any]]:
+    """By cell: its code and whether it names somebody; and the names that the codes stand for."""
     kind = cells.dtype.kind
     if kind not in "biufcmMUS":
         codes: dict[Any, int] = {}

@@ -16,6 +16,8 @@ COMMON_KEYS = 3
 
 
 class KeyKind(SingleValue):
+    """Opaque names: nobody lists them, and nothing stands in for one."""
+
     word = "key"
     is_public = False
     names_units = True
