@@ -4,7 +4,7 @@
         _card = "sfumato.cards:budget"
 
 Drawing (HTML, matplotlib) is loaded when somebody looks: paying and releasing need none of it. The names stand here
-below what they name, as texts, and a test follows every one (docs/decisions/0045-what-is-drawn.md).
+below what they name, as texts, and a test follows every one (docs/decisions/0044-what-is-drawn.md).
 """
 
 from __future__ import annotations
