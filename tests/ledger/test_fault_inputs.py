@@ -206,7 +206,7 @@ def fuzzed(path: Path, times: int, seed: int) -> None:
 
 
 def test_l12_odd_costs_buy_nothing(quick: Path) -> None:
-    fuzzed(quick / "ledger", 1500, 1)
+    fuzzed(quick / "ledger", 300, 1)
 
 
 @pytest.mark.slow

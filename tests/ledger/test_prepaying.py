@@ -6,6 +6,7 @@ from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import replace
 from fractions import Fraction
+from pathlib import Path
 from typing import Any
 
 import pytest
@@ -452,8 +453,8 @@ def test_approvals_are_for_the_list(ledgers: Stores) -> None:
     office.check()
 
 
-def test_writers_need_no_more_rights_than_before() -> None:
-    stores = Stores("postgres", None)  # type: ignore[arg-type]
+def test_writers_need_no_more_rights_than_before(tmp_path: Path) -> None:
+    stores = Stores("postgres", tmp_path)
     try:
         place = stores.place()
         Ledger(stores.again(place)).open_account("a", Budget(epsilon=5))
