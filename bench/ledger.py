@@ -8,7 +8,7 @@ team) of four members each, priced, chained, and on the disk before the call ret
 (spent and opened, then settled), and the bar is on it. Beside each stand as many bare commits, each synced, of rows of
 the entries' own size. Ours and theirs take turns in blocks; the figures are medians over the rounds, and ratios are
 taken within a round. Time is on the wall: it is the disk's, and the faster the disk syncs, the more the ledger's own
-work (about a quarter of a millisecond for one account) weighs.
+work (some 0.6 milliseconds a commit for one account) weighs.
 """
 
 from __future__ import annotations
