@@ -23,6 +23,12 @@ def _lower(word: str, lowered: Any) -> None:
     words[word] = lowered
 
 
+@FAULTS.fault("exact sums are lowered to sums of doubles", by=attacks("N1"))
+def rounded_sums() -> None:
+    exp = needed("sqlglot").exp
+    _lower("exact_sum", lambda x: exp.Sum(this=exp.cast(x, "DOUBLE")))
+
+
 @FAULTS.fault("exact sums are lowered to sums of 64 bits that wrap", by=attacks("Q4"))
 def wrapping_sums() -> None:
     """As an engine without wider integers would sum them: the remainder by 2^64, and from 2^63 on it counts below 0."""
