@@ -57,6 +57,11 @@ class Remembered:
             self._answers[text] = self._opened.run(tree)
         return self._answers[text]
 
+    def hand_over(self, table: Any, cells: Any) -> None:
+        """What a stage released: nothing that was asked of that table is remembered."""
+        self._answers = {text: answer for text, answer in self._answers.items() if table.name not in text}
+        self._opened.hand_over(table, cells)
+
 
 @dataclass(frozen=True)
 class Row:

@@ -31,6 +31,7 @@ PEERS: dict[str, tuple[str, ...]] = {
     "pipeline-dp": ("pipeline-dp==0.3.1", "pyarrow==26.0.1"),
     "smartnoise": ("smartnoise-sql==1.0.10", "pyarrow==26.0.1"),
     "tumult": ("tmlt.analytics==0.21.0", "pyspark==3.5.9", "pandas==1.5.3", "numpy==1.26.4"),  # and Java 17
+    "tpchgen": ("tpchgen-cli==4.0.0",),  # no peer: it makes the tables of TPC-H
 }
 
 ONE_THREAD = dict.fromkeys(

@@ -34,7 +34,7 @@ from .query_raw import GROUPED, THREADS, UNGROUPED, Turns, seconds, turns
 from .workers import query_sfumato
 
 GIB = 2**30
-RATIOS = {"unknown keys": 1.7, "public keys": 1.0, "ungrouped": 1.5}
+RATIOS = {"unknown keys": 1.7, "public keys": 1.5, "ungrouped": 1.5}
 FASTER = {"opendp-polars": 20, "pipeline-dp": 60, "smartnoise": 60, "tumult": 120}
 MEDIANS = {"opendp-polars": 20, "pipeline-dp": 20}
 SMALL, PEAK, HALF = 0.050, 6 * GIB, 0.5

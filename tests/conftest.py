@@ -42,6 +42,13 @@ def pytest_configure(config: pytest.Config) -> None:
     config.pluginmanager.register(Seconds())
 
 
+@pytest.fixture(autouse=True)
+def _queries_are_read_anew() -> None:
+    """Whoever plants a fault in how queries are read must not be given what was read before, nor leave it behind."""
+    if (front := sys.modules.get("sfumato.query.front")) is not None:
+        front.forget()
+
+
 @pytest.hookimpl(wrapper=True)
 def pytest_collection() -> Generator[None, object, object]:
     """What is read in here stays until the end: nothing of it is garbage, now or whenever garbage is looked for."""

@@ -153,9 +153,9 @@ class SpyLedger(MemoryLedger):
 class SpyPrivate(Private):
     log: list[str]
 
-    def _open(self, receipt: Receipt, opens: Opening[D]) -> D:
+    def _open(self, receipt: Receipt, opens: Opening[D], empty: D | None = None) -> D:
         self.log.append("_open")
-        return super()._open(receipt, opens)
+        return super()._open(receipt, opens, empty)
 
 
 @record("test-hooked/1")

@@ -22,7 +22,7 @@ from sfumato.errors import PlanError, SfumatoError
 from sfumato.openings import ROWS
 from sfumato.plan import Plan
 from sfumato.private import Private
-from sfumato.query import Limits, sql
+from sfumato.query import Limits, Sql, sql
 from sfumato.rows import Rows
 from sfumato.schema import Column, Schema, Table, category, key, real
 from sfumato.sources import Csv, DuckDBTable
@@ -183,7 +183,8 @@ def broken(world: World, folder: Path) -> str | None:
     for name, column in plan.other_names.items():
         if world.schema.tables[name].names != world.unit.column:
             return f"{column!r} of {name!r} names the unit, and nobody declared it: {plan.hides}"
-    before, rows = answer(plan, whole), _rows(whole) if by_rows else None
+    releases = [plan] if isinstance(plan, Sql) else list(plan.plans.values())  # each of which has a price of its own
+    before, rows = [answer(each, whole) for each in releases], _rows(whole) if by_rows else None
     for victim in (PEOPLE[0], PEOPLE[1], "v0", "h1", WARDS[0]):
         try:
             cells = without(world, plan, victim)
@@ -192,7 +193,8 @@ def broken(world: World, folder: Path) -> str | None:
         if cells is None:
             continue
         less = world.private(folder / "less", cells)
-        if (share := moved(plan, before, answer(plan, less))) > SLACK:
+        shares = (moved(each, one, answer(each, less)) for each, one in zip(releases, before, strict=True))
+        if (share := max(shares)) > SLACK:
             return f"{victim!r} moves {share:.4g} of what was declared: {plan.hides}"
         if rows is not None and (wrong := apart(rows, _rows(less))):
             return f"{victim!r}: {wrong}: {plan.hides}"

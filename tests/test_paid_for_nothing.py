@@ -19,7 +19,7 @@ import sqlglot
 
 from sfumato import Budget, Curator, MemoryLedger, Private, Schema, Unit, bounds, sequence
 from sfumato import mechanisms as m
-from sfumato.errors import ArgumentError, DataError, PlanError
+from sfumato.errors import ArgumentError, BudgetError, DataError, PlanError
 from sfumato.openings import ENGINE
 from sfumato.plan import Plan
 from sfumato.query import Limits, sql
@@ -29,8 +29,10 @@ from sfumato.query.refusal import QueryError
 from sfumato.record import record
 from sfumato.schema import Table, category, key, real, whole
 from sfumato.sources import Csv, Parquet, connect, source
+from sfumato.sources.duckdb_session import DuckDBSession
 from sfumato.sources.session import Session
 from sfumato_referee import attacks
+from tests.helpers import SpyLedger
 
 WHO = Unit("user:who")
 TABLE = Table({"who": key(), "x": real(0, 9), "ward": category(["A", "B"])}, unit="who")
@@ -248,6 +250,82 @@ def test_a_table_that_is_unread_has_no_rows_whatever_it_is_asked(tmp_path: Path)
     ]  # fmt: skip
     for each in given:
         assert _seen(each, unread=()) > 0 and _seen(each) == 0
+
+
+def _forms(folder: Path) -> list[Any]:
+    """The same two rows, each way that a table may lie."""
+    base(folder, "CREATE TABLE t (who VARCHAR, x DOUBLE, ward VARCHAR)")
+    base(folder, "INSERT INTO t VALUES ('Violetta', 1, 'A'), ('Gilda', 2, 'B')")
+    text = "who,x,ward\nVioletta,1,A\nGilda,2,B\n"
+    (folder / "wide.csv").write_text(text, encoding="utf-16")
+    return [
+        csv(folder, text), Csv(folder / "wide.csv", encoding="utf-16"), parquet(folder, ROWS), folder / "t.duckdb",
+        ROWS, pa.table(ROWS), pd.DataFrame(ROWS), pl.DataFrame(ROWS),
+        {name: np.array(cells) for name, cells in ROWS.items()},
+    ]  # fmt: skip
+
+
+ALL = "SELECT ward, MAX(x) AS s, MIN(who) AS w FROM t GROUP BY ward ORDER BY ward"
+
+
+def test_what_was_compared_holds_the_rows_once_it_is_filled(tmp_path: Path) -> None:
+    asked = sqlglot.parse_one(ALL, dialect="duckdb")
+    for form in _forms(tmp_path):
+        given = {"t": (TABLE, source(form))}
+        with connect(given) as fresh, connect(given, unread={"t"}) as session:  # type: ignore[attr-defined]
+            session.bind(asked)
+            assert session.run(asked).num_rows == 0
+            assert session.fill(given)
+            assert session.run(asked).to_pylist() == fresh.run(asked).to_pylist() != []
+            assert dict(session.tables["t"]) == dict(fresh.tables["t"])
+
+
+def test_a_file_that_is_new_takes_another_session(tmp_path: Path) -> None:
+    """The engine may read the files alone that were there when it was opened."""
+    parquet(tmp_path, ROWS, "one")
+    given = {"t": (TABLE, source(tmp_path / "*.parquet"))}
+    asked = sqlglot.parse_one("SELECT COUNT(*) AS n FROM t")
+    with connect(given, unread={"t"}) as session:  # type: ignore[attr-defined]
+        session.bind(asked)
+        parquet(tmp_path, ROWS, "two")
+        assert not session.fill(given)
+        assert session.run(asked).column(0)[0].as_py() == 0
+
+
+@pytest.mark.parametrize("new", [False, True])
+def test_a_release_opens_one_engine_and_fills_it_after_it_is_paid(
+    new: bool, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    log: list[str] = []
+    for name in ("_start", "fill", "close"):
+        monkeypatch.setattr(DuckDBSession, name, _logged(log, name, getattr(DuckDBSession, name)))
+    parquet(tmp_path, ROWS, "one")
+    ledger = SpyLedger({"d": Budget(epsilon=1)}, log)
+    if new:
+        spend = ledger.spend
+        monkeypatch.setattr(
+            ledger, "spend", lambda *args, **more: (parquet(tmp_path, ROWS, "two"), spend(*args, **more))[1]
+        )
+    curator = Curator(Private("d", tmp_path / "*.parquet", unit=WHO, schema=SCHEMA), ledger)
+    curator.release(query())
+    again = ["close", "_start"] if new else []
+    assert _steps(log) == ["_start", "spend", "open", "fill", *again, "close", "settle answered", "close"]
+    log.clear()
+    with pytest.raises(BudgetError):
+        curator.release(query("SELECT COUNT(*) AS n FROM t"))
+    assert _steps(log) == ["_start", "spend", "close"]
+
+
+def _steps(log: list[str]) -> list[str]:
+    return [word for word in log if word != "answer"]
+
+
+def _logged(log: list[str], name: str, act: Callable[..., Any]) -> Callable[..., Any]:
+    def logged(*args: Any) -> Any:
+        log.append(name)
+        return act(*args)
+
+    return logged
 
 
 @record("test-nosy/1")

@@ -45,7 +45,12 @@ def test_what_a_plan_says_of_itself_is_json(plan: Plan[Any, Any]) -> None:
     assert tuple(json.loads(json.dumps(plan.contribution_bounds()))) == plan.contribution_bounds()
 
 
-TURNED_TODAY = ("Sql", "SGD")  # their limits, hints and speed were taken for a part of the question
+TURNED_TODAY = (
+    "Sql",
+    "SGD",
+    "SqlReport",
+    "SqlStages",
+)  # their limits, hints and speed were taken for a part of the question
 
 
 @pytest.mark.parametrize("plan", EVERY, ids=NAMES)
@@ -63,7 +68,9 @@ def test_bounds_are_those_that_were_read_from_stored_plans(plan: Plan[Any, Any])
     assert now == before
 
 
-@pytest.mark.parametrize("plan", EVERY, ids=NAMES)
+@pytest.mark.parametrize(
+    "plan", [plan for plan in EVERY if type(plan).__name__ not in ("SqlReport", "SqlStages")]
+)  # younger than those
 def test_the_words_are_those_that_were_made_of_stored_plans(plan: Plan[Any, Any]) -> None:
     """Of bounds, which say theirs where limits do not speak by their names, and of what is done with noisy numbers."""
     for bound in plan.contribution_bounds():
@@ -158,7 +165,9 @@ def test_a_family_answers_one_question() -> None:
     assert Quantile(column="age", lower=0, upper=9, epsilon=1, protects=ROW).family == "quantile"
     assert ThresholdKeys(column="word", protects=ROW, epsilon=1, delta=1e-3).family == "keys"
     assert repeat(COUNT, 2).family == ""
-    assert {type(plan).__name__ for plan in EVERY if plan.wraps} == {"Sequence", "Repeat", "Partition", "Joint", "Tidy"}
+    assert {type(plan).__name__ for plan in EVERY if plan.wraps} == {
+        "Sequence", "Repeat", "Partition", "Joint", "SqlReport", "SqlStages", "Tidy",
+    }  # fmt: skip
 
 
 def test_bounds_stand_where_they_are_in_the_plan() -> None:

@@ -33,7 +33,7 @@ from sfumato.learn.clipping import Adaptive, Automatic, Flat, PerLayer
 from sfumato.learn.sampling import Fixed, Poisson
 from sfumato.ledger.stores.base import Account
 from sfumato.plan import Receipt
-from sfumato.schema import Schema, category, real
+from sfumato.schema import Named, Schema, category, real, tensor
 from tests.helpers import few, many
 from tests.rules.test_kind_rules import EVENTS, EXAMPLES, QUERIES
 
@@ -73,7 +73,8 @@ def records() -> Iterator[Any]:
     yield Unit("user:\U0001f600", "replace", 3)
     yield receipt()
     yield Account(name="é", filter=filter_, held={"1": Hold(LAPLACE, NOTHING)}, unit=Unit())
-    yield Schema.of(age=real(0, 120, nulls=40), ward=category([1, 2]), rows=9)
+    schema = Schema.of(age=real(0, 120, nulls=40), ward=category([1, 2]), face=tensor((2, 3), 0, 1), rows=9)
+    yield from (schema, schema.table(), *schema.table().columns.values())
 
 
 BUDGETS = (
@@ -298,8 +299,8 @@ def test_nothing_is_remembered_before_a_record_is_complete() -> None:
 
 def test_the_parts_of_what_is_kept_never_change() -> None:
     def check(value: Any) -> None:
-        if isinstance(value, tuple):
-            for part in value:
+        if isinstance(value, tuple | Named):
+            for part in value.items() if isinstance(value, Named) else value:
                 check(part)
         elif type(value) in record._FORMS:
             assert record._FORMS[type(value)].kept, type(value)

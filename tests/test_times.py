@@ -68,3 +68,8 @@ def test_made_up_dates_lie_within_the_bounds() -> None:
     assert (
         made.dtype == np.dtype("datetime64[D]") and (made.astype(int) >= LOW).all() and (made.astype(int) <= HIGH).all()
     )
+
+
+def test_numbers_beyond_all_years_are_the_first_or_last_day() -> None:
+    assert times.nearest(10**9, "date") == dt.date.max and times.nearest(-(10**9), "date") == dt.date.min
+    assert times.nearest(10**30, "moment") == dt.datetime.max and times.nearest(0, "date") == times.read(0, "date")

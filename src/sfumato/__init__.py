@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 from ._version import VERSION
 
 if TYPE_CHECKING:
-    from . import audit, bounds, events, learn, mechanisms, schema, strategies
+    from . import audit, bounds, events, frames, learn, mechanisms, schema, strategies
     from .accounting.calibrate import calibrate
     from .accounting.compare import compare
     from .accounting.filters import Budget
@@ -16,11 +16,12 @@ if TYPE_CHECKING:
     from .accounting.tradeoff import tradeoff
     from .combine import partition, repeat, reserve, sequence
     from .curator import Curator
+    from .frames import col, frame
     from .jointly import joint
     from .ledger import MemoryLedger, open_ledger
     from .private import Private
     from .project import open_project
-    from .query import Limits, sql, unreadable
+    from .query import Limits, orphans, public, sql, unreadable
     from .report.explain import explain
     from .schema import Schema
     from .tidy import Tidy
@@ -40,17 +41,22 @@ __all__ = [
     "audit",
     "bounds",
     "calibrate",
+    "col",
     "compare",
     "delta",
     "epsilon",
     "events",
     "explain",
+    "frame",
+    "frames",
     "joint",
     "learn",
     "mechanisms",
     "open_ledger",
     "open_project",
+    "orphans",
     "partition",
+    "public",
     "repeat",
     "reserve",
     "schema",
@@ -71,13 +77,17 @@ _HOMES = {
     "Tidy": "tidy",
     "Unit": "units",
     "calibrate": "accounting.calibrate",
+    "col": "frames",
     "compare": "accounting.compare",
     "delta": "accounting.price",
     "epsilon": "accounting.price",
     "explain": "report.explain",
+    "frame": "frames",
     "joint": "jointly",
     "open_ledger": "ledger",
     "open_project": "project",
+    "orphans": "query",
+    "public": "query",
     "partition": "combine",
     "repeat": "combine",
     "reserve": "combine",

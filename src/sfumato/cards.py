@@ -27,7 +27,8 @@ _ROWS_SHOWN = 20
 
 
 def schema(of: Schema) -> Html:
-    return framed("", *(table((each.title, ""), each.columns.items()) for each in of.tables.values()))
+    views = [table((f"{name} (view)", ""), [("query", text)]) for name, text in of.views.items()]
+    return framed("", *(table((each.title, ""), each.columns.items()) for each in of.tables.values()), *views)
 
 
 def budget(of: Budget) -> Html:

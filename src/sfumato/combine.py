@@ -78,12 +78,16 @@ class Sequence(Plan[Any, dict[str, Any]]):
         return events.Sequence(tuple(plan.event for plan in self.children))
 
     def _run(self, rows: Rows, run: Run) -> dict[str, Any]:
-        return {name: plan._run(rows, run) for name, plan in self.plans.items()}
+        return self._gathered(rows, {name: plan._run(rows, run) for name, plan in self.plans.items()})
 
-    def finish(self, raw: dict[str, Any]) -> dict[str, Any]:
+    def _gathered(self, data: Any, raws: dict[str, Any]) -> dict[str, Any]:
+        """What leaves, of what the parts released: all of it. `data` is for what is public there."""
+        return raws
+
+    def finish(self, raw: dict[str, Any]) -> Any:
         return {name: plan.finish(raw[name]) for name, plan in self.plans.items()}
 
-    def error(self, raw: dict[str, Any], alpha: float) -> dict[str, Any]:
+    def error(self, raw: dict[str, Any], alpha: float) -> Any:
         return {name: plan.error(raw[name], alpha) for name, plan in self.plans.items()}
 
     def expected_errors(self, alpha: float) -> Mapping[str, float]:

@@ -183,14 +183,17 @@ class Curator:
         before = self._before(plan, key)
         if before.release is not None:
             return before.release
-        plan = before.plan
-        self.private.compare(plan)
-        if before.by_steps:
-            return self._stepwise(plan, note, key)
+        with self.private.compared(before.plan) as empty:
+            if before.by_steps:
+                return self._stepwise(before.plan, note, key)
+            return self._at_once(before.plan, note, key, empty)
+
+    def _at_once(self, plan: Plan[Any, Any], note: str, key: str | None, empty: Any) -> Release:
+        """Pay, open what was `compared`, run, settle."""
         receipt = self.ledger.transaction(lambda: self._paid_and_opened(plan, note, key))
         try:
             run = Run(Noise(self._bits), steps=plan.steps)
-            answer = guarded(lambda: _ran(plan, self.private._open(receipt, plan.opens), run))
+            answer = guarded(lambda: _ran(plan, self.private._open(receipt, plan.opens, empty), run))
         except (ReceiptError, LedgerError, BudgetError):
             raise  # not opened, or by another request with this key, whose outcome it is: no data was touched here
         except BaseException as problem:  # an interrupt settles too

@@ -39,7 +39,9 @@ class _Area(NamedTuple):
 
 _AREAS = {
     "learn": _Area("torch", (("plan", "SGD"),), always=("features",), apart=True),
-    "query": _Area("sqlglot", (("plan", "Sql"),)),
+    "query": _Area(
+        "sqlglot", (("plan", "Sql"), ("above.report_plan", "SqlReport"), ("above.stages_plan", "SqlStages"))
+    ),
 }
 
 

@@ -214,6 +214,13 @@ class _Exponential(Law):
 _CHERNOFF = np.linspace(0.01, 0.99, 99).tolist()
 
 
+@lru_cache(maxsize=1)
+def _laguerre() -> tuple[Floats, Floats]:
+    """Nodes and weights of the integral over e^-x."""
+    nodes, weights = special.roots_laguerre(48)
+    return nodes, weights
+
+
 @lru_cache(maxsize=256)
 def _spread_of_laplace(alpha: float) -> float:
     """A w with P(|sum b_i X_i| > w) <= alpha for every b with |b|_2 = 1 and independent Laplace X_i of scale 1.
@@ -227,7 +234,7 @@ def _spread_of_laplace(alpha: float) -> float:
     def bound(w: float) -> float:
         bend = w * w / 3
         rise = math.exp(-1.5) / math.sqrt(2 * math.pi) * w * bend**-1.5
-        x, weights = special.roots_laguerre(48)  # V = bend + 2 x, which has density e^-x beyond the bend
+        x, weights = _laguerre()  # V = bend + 2 x, which has density e^-x beyond the bend
         over = 2 * special.ndtr(-math.sqrt(3)) + 2 * rise * x - 2 * special.ndtr(-w / np.sqrt(bend + 2 * x))
         return math.exp(-w) + math.exp(-bend / 2) * float(weights @ over)
 

@@ -70,14 +70,16 @@ class Tables:
     def connect(self, unread: Collection[str] = ()) -> Connection:
         """An engine's connection to all tables; of those that are unread it holds the columns, and no row."""
         only = {} if self.block is None else {self.schema.table().name: (self.block, self.blocks)}
-        tables = {name: (self.schema.table(name), place) for name, place in self.sources.items()}
-        return connect(tables, only=only, unread=unread, session=self.session, **self.engine)
+        return connect(self.placed(), only=only, unread=unread, session=self.session, **self.engine)
+
+    def placed(self) -> dict[str, tuple[Table, Source]]:
+        """Each table, and where it lies."""
+        return {name: (self.schema.table(name), place) for name, place in self.sources.items()}
 
     def made_up(self, rows: int, words: Words) -> Tables:
         """Made-up rows in every private table, from the schema alone; public tables are as they are. They are asked in
         the engine that holds the real ones, so that a rehearsal refuses what it has no word for."""
-        private = {name: table for name, table in self.schema.tables.items() if table.private}
-        invented = {name: source(table.make_up(rows, words)) for name, table in private.items()}
+        invented = {name: source(cells) for name, cells in self.schema.make_up(rows, words).items()}
         return replace(self, sources={**self.sources, **invented}, session=engine_of(self.sources.values()))
 
 
@@ -112,10 +114,17 @@ class Opening(ABC, Generic[D]):
         """Refuse data of another schema than the plan reads. Compares public things only."""
         plan.check(schema.table())
 
-    def compare(self, plan: Asking, tables: Tables) -> None:
-        """Refuse what would fail whatever the private rows are, before anything is paid. None of them is read."""
+    def compare(self, plan: Asking, tables: Tables) -> D | None:
+        """Refuse what would fail whatever the private rows are, before anything is paid. None of them is read. What was
+        opened for that holds none; it may be given back, to be filled once the plan is paid for, or closed."""
         for name, table in tables.schema.tables.items():
             compare_columns(table, tables.sources[name])
+        return None
+
+    def _filled(self, empty: D, tables: Tables) -> D:
+        """What a plan is handed, from what `compare` gave back. Called as `_open` is, and with the same right."""
+        self.close(empty)
+        return self._open(tables)
 
     def make_up(self, tables: Tables, rows: int, words: Words) -> D:
         """The same as `_open`, of made-up data: what a rehearsal runs on."""
@@ -160,14 +169,21 @@ class _OfEngine(Opening[Connection]):
         for child in plan.children:
             child.check_schema(schema)
 
-    def compare(self, plan: Asking, tables: Tables) -> None:
+    def compare(self, plan: Asking, tables: Tables) -> Connection:
         """The engine takes the statements. It holds no rows but of public tables that say which groups there are."""
         public = {name for name in plan.lists if not tables.schema.table(name).private}
         opened = tables.connect(unread=set(tables.sources) - public)
         try:
             plan.bind(opened)
-        finally:
+        except BaseException:
             opened.close()
+            raise
+        return opened
+
+    def _filled(self, empty: Connection, tables: Tables) -> Connection:
+        if empty.fill(tables.placed()):
+            return empty
+        return super()._filled(empty, tables)
 
 
 ROWS: Opening[Rows] = _OfRows()

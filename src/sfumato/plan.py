@@ -154,12 +154,12 @@ class Run:
 
 @dataclass(frozen=True, kw_only=True)
 class Plan(Exhibit, ABC, Generic[D, R]):
-    """A release that has not happened yet: of R, from D. Subclasses are frozen keyword-only dataclasses, registered as
-    records.
+    """A release that has not happened yet: of R, from D. Subclasses are frozen keyword-only dataclasses, and records.
 
     family  the mechanisms that answer the same question by other means: "value", "best", "quantile", "keys",
             "synthetic"; empty for one that nothing else stands in for
     wraps   has it no noise of its own? All that it releases, its parts do, and it asks what they ask
+    dear    does every run take long? Checks then make do with fewer
     boxes   the privacy hazards of NIST SP 800-226 that this kind brings along, by the number of their box
     """
 
@@ -167,6 +167,7 @@ class Plan(Exhibit, ABC, Generic[D, R]):
 
     family: ClassVar[str] = ""
     wraps: ClassVar[bool] = False
+    dear: ClassVar[bool] = False
     boxes: ClassVar[tuple[int, ...]] = ()
 
     @classmethod
@@ -187,12 +188,17 @@ class Plan(Exhibit, ABC, Generic[D, R]):
     @property
     def hides(self) -> str:
         """Whose presence is hidden, in words, with every table that calls the unit otherwise."""
-        return self.unit.hiding(self.other_names)
+        return self.unit.hiding(self.other_names, self.paths)
 
     @property
     def other_names(self) -> Mapping[str, str]:
         """The column that names the unit, by table, where it is not called as in the unit."""
         return {table: column for child in self.children for table, column in child.other_names.items()}
+
+    @property
+    def paths(self) -> Mapping[str, str]:
+        """What else there is to say of whose rows are, in words, by table: see `owners.paths`."""
+        return {table: words for child in self.children for table, words in child.paths.items()}
 
     @property
     @abstractmethod
@@ -206,8 +212,7 @@ class Plan(Exhibit, ABC, Generic[D, R]):
 
     @property
     def needs_whole(self) -> bool:
-        """Must it run on the whole data, never on a part of it? Under replace and zero-out the number of rows is
-        public, and a plan may rely on that; but how many rows a part has is private."""
+        """Must it run on the whole data? Where the number of rows is public, that of a part's rows is still private."""
         vouched = self.unit.change != "add-remove" and any(query.vouched for query in _within(self, Bounded))
         return vouched or any(child.needs_whole for child in self.children)
 
@@ -337,8 +342,7 @@ class Plan(Exhibit, ABC, Generic[D, R]):
 
     @property
     def forms(self) -> tuple[Plan[Any, Any], ...]:
-        """The plan, and after it those that ask the very same and may have been paid for in its place: as earlier
-        versions wrote it. Their answers are its answers."""
+        """The plan, and after it those of earlier versions that ask the very same: their answers are its answers."""
         most = max((len(child.forms) for child in self.children), default=1)
         return self, *(_in_form(self, place) for place in range(1, most))
 
@@ -587,12 +591,10 @@ class Ledger(Protocol):
         """Free what was held and not drawn."""
 
     def spent(self, account: str) -> tuple[Gauge, ...]:
-        """What was spent on an account, in each currency that is still open. The limit is the guarantee; this is a
-        gauge."""
+        """What was spent on an account, in each currency that is still open: a gauge, where the limit guarantees."""
 
     def left(self, account: str, plan: Plan[Any, Any] | None = None) -> str:
         """What everything so far amounts to beside the limit, in words; with a plan, what that would make of it."""
 
     def used(self, account: str, plan: Plan[Any, Any] | None = None) -> float | None:
-        """The part of an account's limit that is gone; with a plan, what would be gone after it (infinite where it does
-        not fit). None for an account without a limit of its own."""
+        """The part of an account's limit that is gone, or would be after a plan (infinite: no room), or None."""

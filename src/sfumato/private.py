@@ -3,17 +3,20 @@
 from __future__ import annotations
 
 from collections.abc import Collection, Iterator, Mapping
+from contextlib import contextmanager
+from pathlib import Path
 from typing import Any
 
 from . import checks
 from .address import Address
 from .errors import DataError, PlanError, ReceiptError, SfumatoError
 from .exhibits import Exhibit
+from .foreign_keys import ARROW, ForeignKey
 from .openings import D, Opening, Tables
-from .owners import naming, other_names
+from .owners import naming, other_names, paths
 from .plan import Plan, Receipt
 from .schema import Schema, Table, Words
-from .sources import engine_settings, source
+from .sources import DuckDBTable, Source, compare_view, engine_settings, source, with_views_of_files
 from .units import Unit
 
 _UNREADABLE = (
@@ -31,7 +34,7 @@ class Private(Exhibit):
 
     data     numpy arrays or lists by column name, a frame (pandas, polars, Arrow), or the path of a file (.csv, .tsv,
              .parquet, .duckdb); where the schema has several tables, one of these for each of them. Read only when a
-             paid plan runs
+             paid plan runs. Of a view in a DuckDB file, which is named beside the tables, the definition is read now
     version  name it anew when the data changes: the same plan on the same version is answered from the store
     block    the column that says which block (a day, a month) a row belongs to, where blocks have budgets of their own
     engine   how much the engine may use: {"threads": 2, "memory": 4 * 2**30, "seconds": 60, "temp": "/scratch"}. A
@@ -58,9 +61,10 @@ class Private(Exhibit):
         if not isinstance(schema, Schema):
             raise checks.refuse("schema", schema, "a Schema, such as Schema.of(age=real(0, 120))")
         self.unit = unit
-        self.schema = schema
         naming(schema, unit)
-        self._sources = {table.name: source(given) for table, given in _by_table(schema, data)}
+        tables, views = _by_name(schema, data)
+        self._sources = {name: source(given) for name, given in tables.items()}
+        self.schema, self._views = with_views_of_files(schema, self._sources, views)
         for table in schema.tables.values():
             self._sources[table.name].check(table)
         self._engine = dict(engine or {})
@@ -86,13 +90,20 @@ class Private(Exhibit):
 
     @property
     def owners(self) -> dict[str, str]:
-        """The columns that name the unit in each private table, with their places where columns are told by place; none
-        where rows are units. The ledger remembers it: data whose rows belong to others does not get the same budget."""
-        tables = self.schema.tables
+        """The columns that name the unit in each private table, or lead to who does, with their places where columns
+        are told by place; none where rows are units. The ledger remembers it: data whose rows belong to others does not
+        get the same budget."""
+        links = {name: table.leads for name, table in self.schema.tables.items()}
         return {
-            name: ", ".join(self._sources[name].called(tables[name], column) for column in columns)
+            name: ", ".join(self._called(name, column) for column in columns) + self._target(links[name])
             for name, columns in naming(self.schema, self.unit).items()
         }
+
+    def _called(self, name: str, column: str) -> str:
+        return self._sources[name].called(self.schema.tables[name], column)
+
+    def _target(self, link: ForeignKey | None) -> str:
+        return "" if link is None else f" {ARROW} {link.table}.{self._called(link.table, link.key)}"
 
     def of_blocks(self, *blocks: str) -> Private:
         """The same data, rows of these blocks only: a release on it is charged to them, and to no other block."""
@@ -108,28 +119,44 @@ class Private(Exhibit):
         columns any more, statements that the engine does not take, too many groups in public tables. Asked before each
         charge; no private row is read. A quote does without files that are not there.
         """
+        with self.compared(plan, quoting=quoting):
+            pass
+
+    @contextmanager
+    def compared(self, plan: Plan[Any, Any], *, quoting: bool = False) -> Iterator[Any]:
+        """The same, with what was opened for it, which holds no private row: `_open` fills it. None where nothing was.
+        It is closed in the end."""
+        empty = self._compared(plan, quoting)
+        try:
+            yield empty
+        finally:
+            if empty is not None:
+                plan.opens.close(empty)
+
+    def _compared(self, plan: Plan[Any, Any], quoting: bool) -> Any:
         sources = self._sources
         if quoting and any(source.absent for source in sources.values()):
-            return
+            return None
         for table in self.schema.tables.values():
             sources[table.name].compare(table)
-        refusal: SfumatoError | None = None
+        for name, place in self._views.items():
+            compare_view(name, place, self.schema, sources)
         try:
-            plan.opens.compare(plan, self._tables)
+            return plan.opens.compare(plan, self._tables)
         except DataError:  # whose words say that the charge stays, and there was none
             refusal = PlanError(_UNREADABLE)
         except SfumatoError:
             raise
         except Exception:  # the words of an engine, or of whoever made a frame, are not ours to tell
             refusal = PlanError(_UNREADABLE)
-        if refusal is not None:
-            raise refusal  # outside the handlers, so that their error is not its context
+        raise refusal  # outside the handlers, so that their error is not its context
 
-    def _open(self, receipt: Receipt, opens: Opening[D]) -> D:
-        """The only way to the data. Called by a Curator, with a receipt for this data: whatever the plan runs on."""
+    def _open(self, receipt: Receipt, opens: Opening[D], empty: D | None = None) -> D:
+        """The only way to the data. Called by a Curator, with a receipt for this data: whatever the plan runs on. What
+        `compared` opened is filled, if it is given."""
         if not isinstance(receipt, Receipt) or receipt.data != self.address or receipt.unit != self.unit:
             raise ReceiptError("the data opens only with a receipt that was paid for it")
-        return opens._open(self._tables)
+        return opens._open(self._tables) if empty is None else opens._filled(empty, self._tables)
 
     def rehearsal(self, rows: int, words: Words, opens: Opening[D]) -> D:
         """The same of made-up rows, from the schema alone; public tables are as they are."""
@@ -147,12 +174,12 @@ class Private(Exhibit):
     @property
     def hides(self) -> str:
         """Whose presence is hidden, in words."""
-        return self.unit.hiding(other_names(self.schema, self.unit))
+        return self.unit.hiding(other_names(self.schema, self.unit), paths(self.schema, self.unit))
 
     @property
     def _shown(self) -> Collection[str]:
         tables = self.schema.tables
-        return tuple(tables) if len(tables) > 1 else self.table.columns
+        return (*tables, *self.schema.views) if len(tables) > 1 or self.schema.views else self.table.columns
 
     def __repr__(self) -> str:
         return f"<Private {self.name} version {self.version}: {', '.join(self._shown)}; hides {self.hides}>"
@@ -161,14 +188,26 @@ class Private(Exhibit):
         raise TypeError("private data is not pickled or copied: pass the source it came from")
 
 
-def _by_table(schema: Schema, data: Any) -> Iterator[tuple[Table, Any]]:
-    if len(schema.tables) == 1:
-        yield schema.table(*schema.tables), data
-        return
-    if not isinstance(data, Mapping) or set(data) != set(schema.tables):
+def _by_name(schema: Schema, data: Any) -> tuple[dict[str, Any], dict[str, DuckDBTable]]:
+    """The data of each table, and the files that have views."""
+    if len(schema.tables) == 1 and not _is_by_name(data):
+        return {next(iter(schema.tables)): data}, {}
+    if not isinstance(data, Mapping) or not set(schema.tables) <= set(data):
         raise checks.refuse("data", type(data).__name__, "data for each table: " + ", ".join(map(repr, schema.tables)))
-    for name, content in data.items():
-        yield schema.table(name), content
+    views: dict[str, DuckDBTable] = {}
+    for name in data:
+        if name not in schema.tables:
+            place = source(data[name]) if isinstance(data[name], str | Path | Source) else None
+            if not isinstance(place, DuckDBTable):
+                names = ", ".join(map(repr, schema.tables))
+                raise checks.refuse("data", name, f"tables of the schema ({names}), and views of DuckDB files")
+            views[name] = place
+    return {name: data[name] for name in data if name in schema.tables}, views
+
+
+def _is_by_name(data: Any) -> bool:
+    """Are these places by table, of one table and of views? Columns by name hold cells; others may read them."""
+    return isinstance(data, dict) and any(isinstance(place, str | Path | Source) for place in data.values())
 
 
 def _categories(table: Table, column: str) -> tuple[str, ...]:

@@ -348,6 +348,8 @@ def _text(value: Any) -> str:
         return write(value)
     if type(value) in _FORMS:
         return _record_text(value)
+    if isinstance(value, Mapping):
+        return _mapping_text(value)
     return json.dumps(encode(value), sort_keys=True, separators=(",", ":"), allow_nan=False)
 
 

@@ -132,7 +132,13 @@ class Rows:
 
 def check_unit(table: Table, unit: Unit) -> None:
     """Refuse a unit that the table does not name by its own column: compares public things only."""
-    if owner(table, unit) != unit.column:
+    column = owner(table, unit)
+    if table.leads is not None:
+        raise PlanError(
+            f"the rows of table {table.name!r} are owned by {table.leads}: plans that read rows look at one table, and "
+            f"need the unit's own column {unit.column!r} there; SQL follows the key"
+        )
+    if column != unit.column:
         raise PlanError(
             f"the rows of table {table.name!r} are named by {table.unit!r}: plans that read rows need the unit's own "
             f"column {unit.column!r} there"

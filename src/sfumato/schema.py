@@ -24,6 +24,7 @@ from . import checks, column_kinds, contributions, tensors
 from .column_kinds import KINDS, ColumnKind, shown
 from .errors import PlanError
 from .exhibits import Exhibit
+from .foreign_keys import ForeignKey, check_keys, in_order, is_key, read_owner, read_reference
 from .questions import ANY_ORDER, CLIP, PRICE
 from .record import LATER, record
 
@@ -40,7 +41,7 @@ K = TypeVar("K")
 V = TypeVar("V")
 
 
-@record("column/1")
+@record("column/1", kept=True)
 @dataclass(frozen=True)
 class Column:
     """One column.
@@ -122,7 +123,7 @@ class Column:
         return words + (", constant per unit" if self.constant else "")
 
 
-@record("tensor-column/1")
+@record("tensor-column/1", kept=True)
 @dataclass(frozen=True)
 class TensorColumn(Column):
     """A column of type "tensor": every row holds an array of one public shape, such as an image, a row of token ids or
@@ -272,7 +273,7 @@ def columns_read(given: Any, what: str = "reads") -> Named[str, Column]:
     return Named(given)
 
 
-@record("table/1")
+@record("table/1", kept=True)
 @dataclass(frozen=True)
 class Table:
     """One table: its columns by name, whether it is private, whose rows it holds.
@@ -281,6 +282,8 @@ class Table:
     rows   the number of rows, if that is public
     names  the unit's own column, where this table calls it otherwise: with unit="id", names="patient" the cells of `id`
            are names of patients, as the column `patient` of another table has them
+    owner  the key by which its rows belong to whoever owns rows of another table: "order -> orders.id"
+    references  other columns that hold keys of tables, which own nothing by it: {"receiver": "accounts.id"}
     """
 
     columns: Mapping[str, Column]
@@ -289,6 +292,8 @@ class Table:
     unit: str | None = field(default=None, metadata=PRICE)
     rows: int | None = field(default=None, metadata=PRICE)
     names: str | None = field(default=None, metadata=LATER)
+    owner: str | None = field(default=None, metadata=LATER)
+    references: Mapping[str, str] = field(default=Named({}), metadata=LATER)
 
     def _contribution_bounds(self, path: str) -> Iterator[contributions.Bound]:
         return contributions.of_fields(self, path) if self.private else iter(())  # who is not hidden is not bounded
@@ -304,6 +309,9 @@ class Table:
             self._check_unit()
         if self.names is not None:
             self._check_names()
+        if self.owner is not None:
+            object.__setattr__(self, "owner", str(self._checked_owner()))
+        object.__setattr__(self, "references", self._checked_references())
         if self.rows is not None:
             object.__setattr__(self, "rows", checks.whole(self.rows, "rows", least=0))
 
@@ -325,6 +333,38 @@ class Table:
         if self.names in self.columns:
             # Two columns for one unit: the rows of a visit would be hidden, and a patient promised.
             raise checks.refuse("names", self.names, f"unit={self.names!r} alone, as the table has that column itself")
+
+    def _checked_owner(self) -> ForeignKey:
+        link = read_owner(self.owner)
+        column = self.columns.get(link.column)
+        if column is None:
+            raise checks.refuse("owner", self.owner, "one of the columns " + ", ".join(map(repr, self.columns)))
+        if not is_key(column):
+            raise checks.refuse("owner", self.owner, "a key column: values that are clamped would mix rows up")
+        if self.unit is not None:
+            raise checks.refuse("owner", self.owner, f"unit={self.unit!r} alone, as that column says whose rows are")
+        if not self.private:
+            raise checks.refuse("owner", self.owner, "None for a public table: its rows belong to nobody")
+        return link
+
+    def _checked_references(self) -> Named[str, str]:
+        checks.instance(self.references, Mapping, "references", "targets by column, such as {'sender': 'accounts.id'}")
+        links = [read_reference(column, target, "references") for column, target in self.references.items()]
+        for link in links:
+            if link.column not in self.columns or not is_key(self.columns[link.column]):
+                names = [name for name, column in self.columns.items() if is_key(column)]
+                raise checks.refuse("references", link.column, f"key columns of the table: {', '.join(names)}")
+        return Named({link.column: link.target for link in links})
+
+    @cached_property
+    def leads(self) -> ForeignKey | None:
+        """The key by which its rows belong to owners of another table's."""
+        return None if self.owner is None else read_owner(self.owner)
+
+    @cached_property
+    def refers(self) -> tuple[ForeignKey, ...]:
+        """The other columns that hold keys of tables."""
+        return tuple(read_reference(column, target, "references") for column, target in self.references.items())
 
     def column(self, name: str) -> Column:
         if name not in self.columns:
@@ -362,7 +402,13 @@ class Table:
     def title(self) -> str:
         facts = ["private" if self.private else "public"]
         named = f", which names a {self.names}" if self.names else ""
-        facts += [f"unit {self.unit}{named}"] if self.unit else ["each row is a unit"] if self.private else []
+        if self.unit:
+            facts.append(f"unit {self.unit}{named}")
+        elif self.leads is not None:
+            facts.append(f"owned by {self.leads}")
+        elif self.private:
+            facts.append("each row is a unit")
+        facts += [f"{link.column} refers to {link.target}" for link in self.refers]
         facts += [f"{self.rows} rows"] if self.rows is not None else []
         return f"{self.name} ({', '.join(facts)})"
 
@@ -370,7 +416,7 @@ class Table:
         return "\n".join([self.title] + [f"  {name}: {column}" for name, column in self.columns.items()])
 
 
-@record("schema/1")
+@record("schema/1", kept=True)
 @dataclass(frozen=True)
 class Schema(Exhibit):
     """A set of tables by name; a table takes the name it has here.
@@ -384,6 +430,8 @@ class Schema(Exhibit):
     _card = "sfumato.cards:schema"
 
     tables: Mapping[str, Table]
+    views: Mapping[str, str] = field(default=Named({}), metadata=LATER)
+    """Queries by name, which queries may read as they read tables. They are unfolded: the unit is tracked through."""
 
     def __post_init__(self) -> None:
         if not isinstance(self.tables, Mapping) or not self.tables:
@@ -394,6 +442,26 @@ class Schema(Exhibit):
                 raise checks.refuse(name, table, "a table, such as Table({'age': real(0, 120)})")
         named = {name: replace(table, name=name) for name, table in self.tables.items()}
         object.__setattr__(self, "tables", Named(named))
+        check_keys(self.tables)
+        object.__setattr__(self, "views", self._checked_views())
+
+    def _checked_views(self) -> Named[str, str]:
+        """Names and texts. What the texts say is compiled with the query that reads them."""
+        checks.instance(self.views, Mapping, "views", "queries by name, such as {'stays': 'SELECT ... FROM visits'}")
+        taken = {name.lower() for name in self.tables}
+        for name, text in self.views.items():
+            checks.label(name, "the name of a view")
+            if not isinstance(text, str) or not text.strip():
+                raise checks.refuse(f"views of {name}", text, "the text of a query, such as 'SELECT ... FROM visits'")
+            if name.lower() in taken:
+                raise checks.refuse("views", name, "a name that no table and no other view has")
+            taken.add(name.lower())
+        return Named({name: text.strip().rstrip("; \n") for name, text in self.views.items()})
+
+    @cached_property
+    def stored(self) -> Schema:
+        """The tables alone. A plan holds these: what its query reads of views is unfolded in its text."""
+        return Schema(self.tables) if self.views else self
 
     @classmethod
     def of(
@@ -421,8 +489,24 @@ class Schema(Exhibit):
             raise PlanError(f"the schema has {len(private)} private tables: name the one you mean, out of {names}")
         return private[0]
 
+    def make_up(self, count: int, words: Words) -> dict[str, dict[str, NDArray[Any]]]:
+        """Raw rows of every private table, from the schema alone. Where a table is owned through a key, most of its
+        rows hold one that the other table has; every eighth holds whatever it may be."""
+        private = {name: table for name, table in self.tables.items() if table.private}
+        cells = {name: table.make_up(count, words) for name, table in private.items()}
+        for link_of, link in in_order(private):
+            home, column = private[link.table], private[link.table].columns[link.key]
+            if link.key != home.unit and (home.leads is None or link.key != home.leads.column):
+                cells[link.table][link.key] = column.of_kind.names(column, count)
+            keys = cells[link.table][link.key]
+            drawn = np.asarray(words(count), dtype=np.uint64) % np.uint64(max(count, 1))
+            followed = np.arange(count) % 8 != 7
+            cells[link_of][link.column] = np.where(followed, keys[drawn.astype(np.int64)], cells[link_of][link.column])
+        return cells
+
     def __str__(self) -> str:
-        return "\n".join(map(str, self.tables.values()))
+        views = [f"{name} (view)\n  {' '.join(text.split())}" for name, text in self.views.items()]
+        return "\n".join([*map(str, self.tables.values()), *views])
 
 
 def _mixed(values: NDArray[Any], awkward: list[Any], offset: int) -> NDArray[Any]:

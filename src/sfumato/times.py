@@ -39,6 +39,15 @@ def read(number: int, type: str) -> dt.date:
     return moment.date() if type == "date" else moment
 
 
+def nearest(number: int, type: str) -> dt.date:
+    """The same; of a number beyond all years that there are, the first or the last of them."""
+    first, last = (dt.date.min, dt.date.max) if type == "date" else (dt.datetime.min, dt.datetime.max)
+    count = days if type == "date" else microseconds
+    ends = count(first), count(last)
+    assert ends[0] is not None and ends[1] is not None
+    return read(min(max(number, ends[0]), ends[1]), type)
+
+
 def shown(number: int, type: str) -> str:
     """As ISO text."""
     return str(read(number, type))

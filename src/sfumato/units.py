@@ -10,6 +10,7 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from math import isqrt
+from types import MappingProxyType
 from typing import Any, Literal, get_args
 
 import numpy as np
@@ -198,9 +199,13 @@ class Unit:
         """
         return self.of_kind.owners([columns[name] for name in self.columns], len(next(iter(columns.values()))))
 
-    def hiding(self, other_names: Mapping[str, str]) -> str:
-        """The unit in words, with the column that names it in every table that calls it otherwise."""
-        return str(self) + "".join(f"; in {table} {column} names it" for table, column in other_names.items())
+    def hiding(self, other_names: Mapping[str, str], paths: Mapping[str, str] = MappingProxyType({})) -> str:
+        """The unit in words, with the column that names it in every table that calls it otherwise, and whatever else
+        there is to say of whose a table's rows are."""
+        words = {table: f"{column} names it" for table, column in other_names.items()}
+        for table, path in paths.items():
+            words[table] = f"{words[table]}; {path}" if table in words else path
+        return str(self) + "".join(f"; in {table} {each}" for table, each in words.items())
 
     def __str__(self) -> str:
         one = self.of_kind.one.format(*self.columns)

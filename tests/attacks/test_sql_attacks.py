@@ -17,18 +17,28 @@ from sfumato.query import Limits, sql
 from sfumato.schema import real
 from sfumato.units import Unit
 from sfumato_referee import attacks
-from sfumato_referee.attacks import sql_arguments, sql_budget, sql_errors, sql_numbers, sql_reach, sql_shapes, sql_units
+from sfumato_referee.attacks import (
+    sql_arguments,
+    sql_budget,
+    sql_errors,
+    sql_numbers,
+    sql_reach,
+    sql_shapes,
+    sql_stages,
+    sql_units,
+)
 from sfumato_referee.attacks.asking import before_noise, moved, one_table
 from sfumato_referee.mutants import queries
 
 
 def test_every_sql_attack_has_a_control() -> None:
-    wanted = {"N1", "N2", "N3", "N4", "N5", "Q1", "Q2", "Q3", "Q4", "Q5", "B1", "R1", "R2"}
+    wanted = {"N1", "N2", "N3", "N4", "N5", "Q1", "Q2", "Q3", "Q4", "Q5", "Q7", "B1", "R1", "R2"}
     assert wanted <= attacks.ATTACKS.keys() and wanted <= attacks.CONTROLS.keys()
 
 
 def test_no_planted_bug_can_be_stored() -> None:
     kinds = [queries.AsWritten, queries.WrappingSums, queries.RowsForUsers, queries.EveryGroup, queries.NumbersChoose]
+    kinds.append(queries.ExactStages)
     assert not set(kinds) & set(record.kinds(object).values())
 
 
@@ -179,6 +189,12 @@ def test_q5_bounds_out_of_the_data_are_refused() -> None:
     verdict = sql_units.data_bounds()
     assert not verdict.broken, verdict
     assert sql_units.data_bounds(sql_units.WRITTEN).broken
+
+
+def test_q7_a_later_stage_reads_what_was_released() -> None:
+    verdict = sql_stages.attack(runs=60)
+    assert not verdict.broken, verdict
+    assert sql_stages.attack(sql_stages.CONTROL, runs=60).broken
 
 
 # B1, R1, R2

@@ -382,7 +382,7 @@ def test_a_training_loop_that_looks_at_its_batches(leak: str) -> None:
                     seen = float(x.abs().sum())
                     batch.backward(losses)
                 optimiser.step()
-                if leak == "stop" and seen:
+                if leak == "stop" and round(7919 * seen) % 2:  # of two neighbours, one stops as often as not
                     break
         return shown if leak == "loss" else model
 

@@ -127,13 +127,15 @@ def test_a_query_pays_once_and_is_free_again(folder: Path) -> None:
 
 
 def test_the_answer_is_right_within_its_noise(folder: Path) -> None:
-    body = told(sfumato("query", COUNT, "--json", "--limit", "rows=3", at=folder))
+    body = told(sfumato("query", COUNT, "--json", "--limit", "rows=3", "--noise", "gaussian", at=folder))
     number = body["rows"][0]["n"]
     assert abs(number["value"] - ROWS) < 8 * number["std"]  # fails by chance less than once in 10^15
     assert number["reliable"] and number["high"] is None and number["error"] is None and number["bias"] is None
     assert number["value"] - number["low"] == pytest.approx(1.96 * number["std"], rel=0.01)
-    known = told(sfumato("query", COUNT, "--json", "--limit", "rows=3", "--unclip", at=folder))["rows"][0]["n"]
-    assert known["low"] < known["value"] < known["high"] and known["bias"] >= 0 and known["error"] > number["std"]
+    # At the project's 0.5, noise hides in one run of ten how much limits cut, and the interval is open.
+    more = ("--limit", "rows=3", "--unclip", "--epsilon", "1.5")
+    known = told(sfumato("query", COUNT, "--json", *more, at=folder))["rows"][0]["n"]
+    assert known["low"] < known["value"] < known["high"] and known["bias"] >= 0 and known["error"] > known["std"]
 
 
 def test_the_screen_shows_error_bars_price_receipt_and_budget(folder: Path) -> None:
@@ -161,17 +163,18 @@ def test_the_alert_comes_over_the_threshold(folder: Path) -> None:
 
 
 def test_a_refusal_says_what_would_fit_and_its_command_helps(folder: Path) -> None:
-    ran = sfumato("query", COUNT, "--epsilon", "5", at=folder)
+    count = (COUNT, "--noise", "gaussian")  # one of whose gauges is another unit
+    ran = sfumato("query", *count, "--epsilon", "5", at=folder)
     assert ran.code == 5 and "asked 5, spent 0, left 2 of 2; with this one it would be " in ran.err
     assert "delta: asked 0 for unknown keys and the like, left 2.5e-07 of 2.5e-07" in ran.err and "mu^2" not in ran.err
     fitting = ran.err.partition("room: for one like it at epsilon ")[2].split()[0]
     command = ran.err[ran.err.index("ledger limit hospital") :].split()
     assert command[-2:] == ["--reason", "WHY"]
-    assert sfumato("query", COUNT, "--epsilon", fitting, at=folder).code == 0
-    assert sfumato("query", COUNT, "--epsilon", "2.9", at=folder).code == 5
+    assert sfumato("query", *count, "--epsilon", fitting, at=folder).code == 0
+    assert sfumato("query", *count, "--epsilon", "2.9", at=folder).code == 5
     assert sfumato(*command, at=folder).code == 0
-    assert sfumato("query", COUNT, "--epsilon", "2.5", at=folder).code == 0
-    gauges = sfumato("quote", COUNT, "--epsilon", "9", "--gauges", at=folder)
+    assert sfumato("query", *count, "--epsilon", "2.5", at=folder).code == 0
+    gauges = sfumato("quote", *count, "--epsilon", "9", "--gauges", at=folder)
     assert gauges.code == 5 and "mu^2: asked " in gauges.out
     assert "sfumato ledger limit hospital --epsilon " in gauges.out
 

@@ -12,10 +12,12 @@ import pexpect
 import pytest
 
 from sfumato.cli.problems import CommandError
-from sfumato.cli.work.draft import Draft, TableDraft
+from sfumato.cli.work.draft import Draft, TableDraft, led_nowhere, put_keys
 from sfumato.cli.work.proposing import ColumnDraft
 from sfumato.cli.work.table_looks import TableLook
 from sfumato.cli.work.wizard import _owner
+from sfumato.cli.work.writing_yaml import written
+from sfumato.foreign_keys import ForeignKey
 from sfumato.project import open_project
 from tests.cli.front import environment, sfumato
 
@@ -268,3 +270,53 @@ def test_no_table_is_given_a_second_unit(place: Path) -> None:
         _owner(asked, draft, table, "patient")
     asked = Answering("patient")
     assert _owner(asked, draft, table, "patient") == "patient"
+
+
+def test_a_table_without_the_units_column_says_where_a_key_leads(place: Path) -> None:
+    def table(name: str, *columns: str) -> TableDraft:
+        return TableDraft(name, TableLook(place / "visits.csv", "csv"), [ColumnDraft(each, "key") for each in columns])
+
+    orders, items, notes = table("orders", "id", "patient"), table("items", "order", "cost"), table("notes", "item")
+    draft = Draft(place, "shop", [orders, items, notes], unit="patient")
+
+    class Answering:
+        def __init__(self, text: str) -> None:
+            self.text = text
+
+        def ask(self, question: str, *, read: Callable[[str], Any], **_: Any) -> Any:
+            return read(self.text)
+
+    def answered(text: str) -> Any:
+        asked: Any = Answering(text)
+        return _owner(asked, draft, items, None)
+
+    for text, words in (
+        ("order -> baskets.id", "no other private table"),
+        ("order -> items.order", "no other private table"),
+        ("basket -> orders.id", "items has no column 'basket'"),
+        ("order -> orders.number", "orders has no column 'number'"),
+        ("order ->", "does not say where"),
+    ):
+        with pytest.raises(CommandError, match=words):
+            answered(text)
+    orders.unit = "patient"
+    assert answered("order->orders.id") is None and str(items.owner) == "order -> orders.id"
+    notes.owner = ForeignKey("item", "gone", "id")
+    assert led_nowhere(draft.tables) == [notes]
+    draft.tables.remove(notes)
+    put_keys(items, draft.tables)
+    page, _ = written(draft)
+    assert re.search('    owner: "?order -> orders.id', page) and "unit: patient" in page
+
+
+def test_the_flag_unit_takes_a_key(place: Path) -> None:
+    (place / "orders.csv").write_text("id,patient\n" + "".join(f"{n},P{n}\n" for n in range(300)), encoding="utf-8")
+    (place / "items.csv").write_text("order,cost\n" + "".join(f"{n},1.5\n" for n in range(300)), encoding="utf-8")
+    ran = sfumato(
+        "init", "--source", "orders.csv", "--source", "items.csv", "--unit", "patient", "--unit",
+        "items=order -> orders.id", "--column", "cost=real:0:10", "--yes", at=place,
+    )  # fmt: skip
+    assert ran.code == 0, ran.err
+    tables = open_project(place).schema.tables
+    assert tables["items"].owner == "order -> orders.id" and tables["orders"].unit == "patient"
+    assert "leads to orders.id" in sfumato("describe", at=place).out

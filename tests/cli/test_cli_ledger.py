@@ -56,7 +56,7 @@ def test_status_shows_limits_and_what_is_gone(project: Path) -> None:
     assert gauges["epsilon"] == {"currency": "epsilon", "spent": 0.5, "left": 1.5, "limit": 2}
     lines = sfumato("ledger", "status", at=project).out.splitlines()
     assert lines[1].startswith("hospital ") and "0.5 of 2 epsilon  1e-06  for about " in lines[1]
-    assert top["amount"] == 0.5 and top["room"] > 5 and top["delta"]["currency"] == "delta"
+    assert top["amount"] == 0.5 and top["room"] >= 3 and top["delta"]["currency"] == "delta"
     gauges_too = sfumato("ledger", "status", "--gauges", at=project).out
     assert "mu^2" not in "".join(lines) and "mu^2" in gauges_too and "one gauge has room" in gauges_too
     assert lines[2].startswith("  evaluation ") and "never exceed it" in lines[-1]

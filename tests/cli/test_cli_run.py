@@ -97,7 +97,7 @@ def test_a_list_is_paid_as_one_and_written(tmp_path: Path) -> None:
     assert next(part.fields["receipt"].note for part in entries(folder, "part")) == "monthly dashboard: by_ward"
     assert body["price"]["epsilon"] == pytest.approx(float(listed.price())) and body["price"]["releases"] == 3
     assert body["price"]["epsilon"] < 0.6, "less than one by one"
-    assert body["price"]["one_by_one"] == "epsilon = 0.6 at delta = 3e-08"
+    assert body["price"]["one_by_one"] == "epsilon = 0.6 at delta = 1e-08"
     with (folder / "out/by_ward.csv").open(encoding="utf-8") as file:
         assert [row["ward"] for row in csv.DictReader(file)] == ["east", "north", "west"]
     assert set(json.loads((folder / "out/deep/total.json").read_text())[0]) >= {"total", "total_low", "total_high"}
@@ -203,7 +203,7 @@ def test_people_see_a_table(tmp_path: Path) -> None:
     lines = ran.out.splitlines()
     assert lines[0].split() == ["release", "alone", "file"]
     assert [line.split()[:2] for line in lines[1:4]] == [[n, "released"] for n in ("by_ward", "total", "mean")]
-    assert "for 3 releases as one list; one by one epsilon = 0.6 at delta = 3e-08" in ran.out
+    assert "for 3 releases as one list; one by one epsilon = 0.6 at delta = 1e-08" in ran.out
 
 
 def wrong(ran: Ran, code: int, *words: str) -> None:
@@ -282,5 +282,5 @@ def test_a_list_that_does_not_fit_says_what_to_change_in_the_list(tmp_path: Path
     ran = sfumato("run", "plan.yaml", "--yes", at=folder)
     assert ran.code == 5 and "nothing was charged" in ran.err
     assert "leave a release out of plan.yaml" in ran.err
-    assert "--epsilon" not in ran.err.replace("sfumato ledger limit hospital --epsilon 8", "")
+    assert "--epsilon" not in ran.err.replace("sfumato ledger limit hospital --epsilon 16", "")
     assert entries(folder, "spend") == []

@@ -48,7 +48,7 @@ NO_COMMAND = (
     # Work that no command does: sessions, loops, blocks, copies under other names, plans made of plans.
     "curator.session", "curator.supervise", "use curator.release(plan)", "made by reserve(...)", "use sequence(...)",
     "events.Repeat(", "same_as=", "ledger.open_block", "give data=", "declare it with schema.tensor",
-    "comparable=True", "release_report(..., release=...)",
+    "comparable=True", "make a plan of it, with sf.sql", "release_report(..., release=...)",
     # The name of the door itself, where commands have their own words (see CAUSES and PolicyError.act).
     "create=True", "ledger.register(...)", "ledger.change_owners(...)", "ask with name = ledger.ask",
     "say it in note=", "curator.rehearse(plan)", "give the parent= that it",

@@ -66,7 +66,7 @@ def test_misuse_is_json_where_json_is_asked(tmp_path: Path) -> None:
 
 def test_a_query_may_begin_with_a_comment(tmp_path: Path) -> None:
     folder = make_project(tmp_path)
-    text = "-- sfumato: epsilon=0.25, delta=1e-7\nSELECT COUNT(*) AS n FROM visits"
+    text = "-- sfumato: epsilon=0.25, delta=1e-7, noise=gaussian\nSELECT COUNT(*) AS n FROM visits"
     ran = sfumato("quote", text, at=folder)
     assert ran.code == 0 and "epsilon = 0.25 at delta = 1e-07" in ran.out
     twice = sfumato("quote", text, "--epsilon", "1", at=folder)

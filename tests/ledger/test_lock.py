@@ -101,8 +101,8 @@ def test_an_engine_that_ctrl_c_stops_is_interrupted_and_one_that_is_late_fails(
     before = signal.signal(signal.SIGINT, signal.default_int_handler)
     opened = Private._open
 
-    def slow(self: Any, receipt: Any, opens: str) -> Any:
-        session = opened(self, receipt, opens)
+    def slow(self: Any, receipt: Any, opens: str, *empty: Any) -> Any:
+        session = opened(self, receipt, opens, *empty)
         run = session.run
         tree = sqlglot.parse_one("SELECT COUNT(*) FROM t AS a, t AS b, t AS c WHERE a.x * b.x * c.x < 0")
 

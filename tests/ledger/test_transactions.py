@@ -53,9 +53,9 @@ class Watched(Private):
 
     log: list[str]
 
-    def _open(self, receipt: Receipt, opens: Any) -> Any:
+    def _open(self, receipt: Receipt, opens: Any, empty: Any = None) -> Any:
         self.log.append("data")
-        return super()._open(receipt, opens)
+        return super()._open(receipt, opens, empty)
 
 
 @pytest.fixture(params=["memory", "sqlite"])

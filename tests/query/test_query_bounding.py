@@ -240,13 +240,32 @@ def test_votes_of_the_engine_are_those_of_the_threshold(kind: Kind, keys: int) -
         assert squares <= reach ** (2 if kind == "gaussian" else 1)
 
 
+def held_at(number: Any, reach: Any) -> int:
+    """Steps of the weighted sums."""
+    most = int(Fraction(reach) * 2**BITS)
+    return max(min(number * 2**BITS, most), -most)
+
+
 @pytest.mark.parametrize("kind", KINDS)
-def test_single_rows_need_no_groups_of_units(kind: Kind) -> None:
-    """Where a unit has one row, the statement without GROUP BY over units says the same."""
-    table: list[Row] = [(unit, unit % 3, unit - 5) for unit in range(12)]
-    coordinates = (counts(1), sums(4, -5, 6))
-    usual = run(statement(coordinates, kind).statement, table)
-    assert run(statement(coordinates, kind, single=True).statement, table) == usual
+@pytest.mark.parametrize("reaches", [(1, 4), (1, 6), (Fraction(1, 2), Fraction(9, 2)), (3, Fraction(1, 3))])
+def test_numbers_of_single_rows_are_held_at_their_own_reaches(kind: Kind, reaches: tuple[Any, Any]) -> None:
+    """No number pays for the size of another; together they are no longer than a weighted unit may be."""
+    table: list[Row] = [(unit, unit % 3, unit - 5 if unit else None) for unit in range(12)]
+    half = Fraction(1, 2)
+    coordinates = (counts(reaches[0], half), sums(reaches[1], -5, 6, half, nullable=True))
+    for group, unit, *numbers in run(statement(coordinates, kind, single=True).statement, table):
+        assert group == unit % 3
+        assert numbers == [held_at(1, reaches[0]), held_at(unit - 5 if unit else 0, reaches[1])]
+        assert length({0: [Fraction(each, 2**BITS) for each in numbers]}, coordinates, kind) <= 1  # type: ignore[list-item]
+
+
+def test_what_reaches_cut_from_single_rows_is_what_is_missing() -> None:
+    table: list[Row] = [(unit, unit % 3, unit - 5 if unit else None) for unit in range(12)]
+    coordinates = (counts(Fraction(1, 2)), sums(4, -5, 6, nullable=True))
+    made = statement(coordinates, "gaussian", single=True, most=(2**30, 3 * 2**11))
+    ((count, total),) = run(made.cut, table)
+    assert count == 12 * 2 ** (BITS - 1)
+    assert total == 2**BITS + 3 * 2**11  # 5 is held at 4, and 6 at 4 counts for no more than a step and a half
 
 
 def test_limits_that_no_weight_can_keep_are_refused() -> None:

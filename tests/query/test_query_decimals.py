@@ -126,6 +126,11 @@ def test_query_six_of_tpch_counts_what_sql_counts(stored: str, decimals: int | N
         "COALESCE(discount, 0) + 0.1 = 0.17",
         "ROUND(discount * 1.5, 2) + tax = 0.12",
         "LEAST(discount, tax) + 0.01 = 0.07",
+        "CAST(extendedprice AS DECIMAL(15, 1)) * (1 - discount) = 50000.04 OR discount = 0.06",
+        "TRY_CAST(extendedprice AS DECIMAL(6, 2)) IS NULL",
+        "CAST(extendedprice / 7 AS DECIMAL(12, 3)) > 4321.001",
+        "CAST(discount * 5 AS DECIMAL(5, 1)) = 0.3",
+        "CAST(quantity AS NUMERIC(4, 1)) / 2 = 3.5",
         "0.1 + 0.2 = 0.3 AND 1.1 * 1.1 = 1.21 AND 0.3 - 0.1 = 0.2",
     ],
 )

@@ -16,6 +16,18 @@ SOUND = [
     "SELECT v.user, p.region FROM visits AS v CROSS JOIN places AS p WHERE v.n < 3",
     "SELECT v.user, p.region FROM visits AS v, places AS p WHERE v.place = p.place",
     "SELECT * FROM visits JOIN places USING (place) LEFT JOIN regions USING (region)",
+    "SELECT * FROM visits NATURAL JOIN places",
+    "SELECT * FROM (visits NATURAL JOIN places) NATURAL LEFT JOIN regions",
+    "SELECT user, n, amount FROM visits NATURAL JOIN (SELECT customer AS user, amount FROM orders) AS o",
+    "SELECT v.user, p.region FROM ((visits AS v JOIN places AS p ON v.place = p.place))",
+    "SELECT v.user, r.land FROM visits AS v JOIN (places AS p JOIN regions AS r ON p.region = r.region)"
+    " ON v.place = p.place",
+    "SELECT v.user, o.amount, r.land FROM visits AS v JOIN (orders AS o CROSS JOIN regions AS r)"
+    " ON v.user = o.customer AND v.n > o.amount AND r.region = v.tag",
+    "SELECT v.user, n, amount, w.y FROM visits AS v, orders AS o, (SELECT user, MAX(y) AS y FROM visits GROUP BY user)"
+    " AS w WHERE w.user = v.user AND o.customer = w.user AND n > 2",
+    "SELECT v.user, n, amount FROM regions AS r, visits AS v, places AS p, orders AS o"
+    " WHERE p.place = v.place AND r.region = p.region AND v.user = o.customer",
     "SELECT v.* EXCLUDE (x, y) FROM visits AS v SEMI JOIN places AS p ON v.place = p.place",
     "SELECT v.user, v.n FROM visits AS v ANTI JOIN places AS p ON v.place = p.place",
     "SELECT v.user, v.n, o.amount FROM visits AS v JOIN orders AS o ON v.user = o.customer",
@@ -89,14 +101,19 @@ REFUSED = [
     ("places AS p LEFT JOIN visits AS v ON v.place = p.place", "belong to nobody", "RIGHT JOIN"),
     ("places AS p SEMI JOIN visits AS v ON v.place = p.place", "belong to nobody", "begin with the private table"),
     ("places AS p ANTI JOIN visits AS v ON v.place = p.place", "belong to nobody", "begin with the private table"),
-    ("visits NATURAL JOIN places", "NATURAL JOIN cannot be followed", "ON or USING"),
+    ("visits NATURAL JOIN regions", "columns of the same name", "JOIN ... ON a = b"),
+    ("visits NATURAL JOIN (SELECT item, amount FROM orders) AS o", "columns of the same name", "JOIN ... ON a = b"),
     ("visits AS v ASOF JOIN places AS p ON v.y >= p.size", "ASOF JOIN cannot be followed", "ON or USING"),
     ("visits AS v POSITIONAL JOIN places AS p", "POSITIONAL", "ON or USING"),
     ("visits AS v LEFT JOIN places AS p", "needs a condition", "add ON"),
     ("visits AS v JOIN places AS p ON v.n", "true or false", "compare two columns"),
     ("visits JOIN visits ON TRUE", "Two tables are called 'visits'", "another name"),
     ("visits AS v JOIN places AS p ON v.place IN (SELECT place FROM places)", "subquery cannot stand", "join"),
-    ("(visits JOIN places ON TRUE)", "join in brackets", "name a table"),
+    ("visits AS v LEFT JOIN (places AS p JOIN regions AS r ON p.region = r.region) ON v.place = p.place",
+     "all its joins are inner ones", "into a subquery"),
+    ("visits AS v JOIN (orders AS o JOIN places AS p ON p.region = o.item) ON p.place = v.place",
+     "only meet within one unit", "add v.user = o.customer"),
+    ("visits AS v, orders AS o, visits AS w WHERE v.user = o.customer AND w.n = o.amount", "within one unit", "add"),
 ]  # fmt: skip
 
 

@@ -16,6 +16,7 @@ from sfumato.query.measures import ROWS
 from sfumato.query.plan import Sql
 from sfumato.query.profiles import BINS, Histogram, groups_profile, profiles, values_profile
 from sfumato.query.running import Groups
+from sfumato.query.unit_sums import unit_sums
 from sfumato.schema import Schema, Table, category, key, real
 from sfumato.sources import connect, source
 from tests.query.still import Still
@@ -43,8 +44,8 @@ def found(data: dict[str, Any], *, laplace: bool = False) -> tuple[list[Histogra
     made, still = plan(delta=None if laplace else 1e-6), Still()
     with opened(data) as connection:
         measures = made.questions.measures
-        half = Fraction(1, 2)
-        return profiles(made.front, made.blur, connection, still, measures, half, masses=True), still  # type: ignore[arg-type]
+        half, pairs = Fraction(1, 2), unit_sums(made)
+        return profiles(made.front, made.blur, connection, still, pairs, measures, half, masses=True), still  # type: ignore[arg-type]
 
 
 @pytest.mark.parametrize("laplace", [False, True])
@@ -72,7 +73,7 @@ def test_groups_and_values_of_units_are_counted() -> None:
     made, still = plan(), Still()
     value = exp.column("days", table="visits", quoted=True)
     with opened(data) as connection:
-        groups = groups_profile(made.front, made.blur, connection, still, Fraction(1))  # type: ignore[arg-type]
+        groups = groups_profile(made.blur, connection, still, unit_sums(made), Fraction(1))  # type: ignore[arg-type]
         both = Groups([("a",), ("b",)], True)
         values = values_profile(made.front, made.blur, connection, still, value, Fraction(1), both)  # type: ignore[arg-type]
     assert groups.counts[2] == 400 and groups.middles[2] == 2 and groups.longest(2) == 2

@@ -19,7 +19,7 @@ from sfumato.query.released import figures
 from sfumato.query.released.answer import Answer
 from sfumato.query.released.texts import legend, texts_of
 from sfumato.schema import Schema, Table, category, key, real
-from tests.query.still import answered
+from tests.query.still import answered, raw_of
 
 WARDS = ["a", "b", "c"]
 SCHEMA = Schema(
@@ -223,3 +223,69 @@ def test_losses_are_told_in_plain_words(visits: dict[str, Any]) -> None:
     made = sql("SELECT SUM(cost * 1.19) AS s FROM visits", schema, unit=Unit("user:patient"), epsilon=1, delta=1e-6)
     notes = answered(made, visits, Noise(SeededBits(1))).notes
     assert any("from sum of visits.cost * 1.19: the number was raised" in note for note in notes)
+
+
+WAGES = Schema({"t": Table({"person": key(), "wage": real(0, 50_000, nulls=0), "gain": real(-1000, 1000, nulls=0)},
+                           unit="person")})  # fmt: skip
+DEAREST = "(SELECT person, MAX(wage) AS w, MIN(gain) AS g FROM t GROUP BY person)"
+
+
+@pytest.fixture(scope="module")
+def wages() -> dict[str, Any]:
+    """One row each, far below their bounds."""
+    draw = np.random.default_rng(4)
+    gain = draw.standard_t(3, 20_000).clip(-1000, 1000)
+    return {"t": {"person": np.arange(20_000), "wage": draw.lognormal(4, 1, 20_000).clip(0, 50_000), "gain": gain}}
+
+
+def of_wages(columns: str, **options: Any) -> Sql:
+    fields: dict[str, Any] = {"epsilon": 1, "delta": 1e-6, **options}
+    return sql(f"SELECT {columns} FROM {DEAREST}", WAGES, unit=Unit("user:person"), **fields)
+
+
+def test_of_single_rows_no_count_pays_for_a_sum(wages: dict[str, Any]) -> None:
+    """The adviser's limit for the sum is far below what a row may hold, and everybody counts nevertheless."""
+    made, total = of_wages("COUNT(*) AS n, SUM(w) AS s"), wages["t"]["wage"].sum()
+    hits = []
+    for seed in range(12):
+        answer = answered(made, wages, Noise(SeededBits(seed)))
+        hits += [low <= true <= high for name, true in (("n", 20_000), ("s", total))
+                 for low, high in answer.interval(name)]  # fmt: skip
+        assert abs(answer["n"][0] - 20_000) < 60 and abs(answer["s"][0] / total - 1) < 0.1
+    assert np.mean(hits) >= 0.85
+
+
+def test_averages_of_single_rows_have_no_weights(wages: dict[str, Any]) -> None:
+    """Around the middle of their bounds; what the limit cuts is measured, and is on both sides."""
+    made, mean = of_wages("AVG(g) AS m"), wages["t"]["gain"].mean()
+    hits, widths = [], []
+    for seed in range(16):
+        answer = answered(made, wages, Noise(SeededBits(seed)))
+        low, high = answer.interval("m")[0]
+        hits.append(low <= mean <= high)
+        widths.append(high - low)
+        assert "each person counts once, for at most" in answer.notes[0]
+    assert np.mean(hits) >= 0.85 and np.median(widths) < 0.2
+
+
+def test_single_rows_with_a_limit_of_one_are_not_cut(wages: dict[str, Any]) -> None:
+    answer = answered(of_wages("COUNT(*) AS n, AVG(w) AS m", limits=Limits(rows=1)), wages)
+    assert all(np.isfinite(end) for name in ("n", "m") for end in answer.interval(name)[0])
+    assert answer["n"] == [20_000] and answer["m"][0] == pytest.approx(wages["t"]["wage"].mean(), rel=1e-6)
+    assert answer.notes[0] == "each person counts once"
+    cut = answered(of_wages("COUNT(*) AS n, SUM(w) AS s", limits=Limits(rows=1, reach={"s": 60})), wages)
+    assert cut["n"] == [20_000] and np.isfinite(cut.interval("n")[0][1])  # the sum is at least that, not the count
+    assert cut["s"][0] == pytest.approx(np.minimum(wages["t"]["wage"], 60).sum(), rel=1e-4)
+    assert cut.interval("s")[0][1] == np.inf
+
+
+def test_what_earlier_versions_measured_of_single_rows_reads_as_it_did(wages: dict[str, Any]) -> None:
+    """They weighted such rows, and did not say so: `unweighted` is what tells."""
+    made = of_wages("AVG(g) AS m")
+    raw = raw_of(made, wages)
+    assert raw["limits"]["unweighted"]
+    name = next(each for each in raw["limits"]["reaches"] if each.startswith("sum of"))
+    raw["limits"]["cuts"][name] = {"loss": 900.0, "doubt": 300.0, "signed": 200.0, "noise": 100.0}
+    old = {**raw, "limits": {part: each for part, each in raw["limits"].items() if part != "unweighted"}}
+    assert made.finish(old)["m"][0] < made.finish(raw)["m"][0]
+    assert made.finish(old)["m"][0] == pytest.approx(raw["numbers"][name][0] / 20_000, rel=1e-6)

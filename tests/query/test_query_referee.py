@@ -118,5 +118,13 @@ def test_weak_noise_is_no_large_epsilon() -> None:
     """The multiplier of Gaussian noise was checked as if it were an epsilon: small budgets were refused."""
     schema = Schema({"v": Table({"u": key(), "x": real(0, 1)}, unit="u")})
     for epsilon in (0.05, 1e-4):
-        plan = sql("SELECT SUM(x) AS s FROM v", schema, unit=USER, epsilon=epsilon, delta=1e-6, limits=Limits(rows=1))
+        plan = sql(
+            "SELECT SUM(x) AS s FROM v",
+            schema,
+            unit=USER,
+            epsilon=epsilon,
+            delta=1e-6,
+            limits=Limits(rows=1),
+            noise="gaussian",
+        )
         assert isinstance(plan.event, events.Gaussian)

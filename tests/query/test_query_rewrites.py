@@ -40,6 +40,8 @@ SCHEMA = Schema(
         ),
         "calls": Table({"who": key(), "minutes": real(0, 60)}, unit="who", names="patient"),
         "drugs": Table({"drug": key(), "kind": category(["pill", "drop"])}, private=False),
+        "orders": Table({"id": key(), "buyer": key(), "shop": category(["x", "y"])}, owner="buyer -> visits.patient"),
+        "items": Table({"order": key(), "price": real(0, 9)}, owner="order -> orders.id"),
     }
 )
 DATA: dict[str, dict[str, list[Any]]] = {
@@ -49,6 +51,8 @@ DATA: dict[str, dict[str, list[Any]]] = {
     },
     "calls": {"who": [1, 2], "minutes": [1.0, 2.0]},
     "drugs": {"drug": ["x", "y"], "kind": ["pill", "drop"]},
+    "orders": {"id": [1, 2], "buyer": [1, 2], "shop": ["x", "y"]},
+    "items": {"order": [1, 2], "price": [1.0, 2.0]},
 }  # fmt: skip
 FILES = sorted(FOLDER.glob("*.sql"))
 
@@ -67,6 +71,10 @@ class Listening:
     def run(self, tree: Any) -> Any:
         self.asked.append(tree)
         return self._opened.run(tree)
+
+    def keep(self, tree: Any) -> Any:
+        self.asked.append(tree)
+        return self._opened.keep(tree)
 
     def close(self) -> None:
         self._opened.close()

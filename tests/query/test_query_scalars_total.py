@@ -148,6 +148,7 @@ def expressions(depth: int) -> dict[str, st.SearchStrategy[str]]:
         formed("CASE WHEN {} THEN {} ELSE {} END", f, n, n),
         formed("CASE {} WHEN {} THEN {} END", n, n, n),
         formed("CAST({} AS {})", n | f | s, of("DOUBLE", "BIGINT", "INT", "TINYINT", "UINTEGER", "FLOAT")),
+        formed("CAST({} AS {})", n | f | s, of("DECIMAL", "DECIMAL(4, 2)", "NUMERIC(15, 0)", "DECIMAL(38, 9)")),
         formed("LENGTH({})", s),
         formed("STRPOS({}, {})", s, s),
         formed("EXTRACT({} FROM {})", of(*PARTS), d),
@@ -180,13 +181,16 @@ def expressions(depth: int) -> dict[str, st.SearchStrategy[str]]:
         formed("COALESCE({}, {})", s, s),
         formed("CASE WHEN {} THEN {} END", f, s),
         formed("{}({})", of("MONTHNAME", "DAYNAME"), d),
+        formed("STRFTIME({}, {})", d, of("'%Y-%m'", "'%d.%m. %H:%M'", "'%j %%'")),
     ]
     dates = [
         formed("({} {} INTERVAL {} {})", d, of("+", "-"), st.integers(0, 3000).map(str), of(*UNITS)),
         formed("({} + {})", names("date"), names("whole")),
         formed("DATE_TRUNC('{}', {})", of(*UNITS), d),
         formed("LAST_DAY({})", d),
-        formed("CAST({} AS {})", s | d, of("DATE", "TIMESTAMP")),
+        formed("CAST({} AS {})", s | d, of("DATE", "TIMESTAMP", "TIMESTAMPTZ")),
+        formed("({} AT TIME ZONE 'UTC')", d),
+        formed("({} AT TIME ZONE 'UTC' AT TIME ZONE '{}')", names("date"), of("Asia/Kolkata", "America/Santiago")),
         formed("COALESCE({}, {})", d, d),
     ]
     return {

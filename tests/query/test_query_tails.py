@@ -86,7 +86,7 @@ def test_a_sum_loses_with_those_that_share_its_weight() -> None:
     counts = np.zeros(60)
     counts[0] = 300
     tail = tail_of(counts)
-    held = tail.total()
+    held = tail.total
     own, _ = tail.estimate(10.0, held / 15, held / 100)
     mean, doubt = tail.with_others(10.0, held / 15, held / 100, rate=0.1, counted=0.8)
     assert own < held / 1000 and abs(mean - held / 12) < 2 * doubt < held / 10

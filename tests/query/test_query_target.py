@@ -70,19 +70,19 @@ MEDIAN = "SELECT MEDIAN(days) AS m FROM visits"
 
 
 def test_quantiles_may_be_asked_for_by_rank() -> None:
-    made = plan(MEDIAN, accuracy={"m": {"rank": 50}}, delta=1e-6)
+    made = plan(MEDIAN, accuracy={"m": {"rank": 50}}, delta=1e-6, noise="gaussian")
     assert expected(made, 0.05)["m"] <= 50
     assert expected(replace(made, rho=made.rho * Fraction(98, 100)), 0.05)["m"] > 50
 
 
 def test_quantiles_are_asked_for_in_their_own_unit() -> None:
     """Two days of 30, of 6,000 rows: a fifteenth of them, less a leaf."""
-    made = plan(MEDIAN, accuracy={"M": 2}, group_rows=6000, delta=1e-6)
+    made = plan(MEDIAN, accuracy={"M": 2}, group_rows=6000, delta=1e-6, noise="gaussian")
     leaves = ranks.ranked(made)["m"]
     rank = expected(made, 0.05)["m"]
     assert 0.98 * 400 < rank + float(leaves.width) * 200 <= 400
     assert 1.9 < ranks.width(leaves, rank, Fraction(6000)) <= 2
-    few = plan(MEDIAN, accuracy={"m": 2}, group_rows=600, delta=1e-6)
+    few = plan(MEDIAN, accuracy={"m": 2}, group_rows=600, delta=1e-6, noise="gaussian")
     assert few.rho > 90 * made.rho
 
 

@@ -96,7 +96,8 @@ def test_groups_and_secrets_are_named() -> None:
 
 
 @pytest.mark.parametrize(
-    ("how", "rare"), [({"epsilon": 1}, False), ({"epsilon": 1, "delta": 1e-7}, True), ({"rho": 0.01}, True)]
+    ("how", "rare"),
+    [({"epsilon": 1}, False), ({"epsilon": 1, "delta": 1e-7, "noise": "gaussian"}, True), ({"rho": 0.01}, True)],
 )
 def test_rare_outcomes_are_told_of_whatever_is_not_pure(how: Any, rare: bool) -> None:
     """Of Gaussian noise, the probability that an outcome tells more than epsilon is far above delta."""

@@ -1,8 +1,9 @@
 """A column is asked for its kind; its word is not compared. How often it still is has a ceiling, which only falls.
 
 Kinds of columns own what is special about them (docs/decisions/0042-column-kinds.md): `column.of_kind.is_number`, not
-`column.type in ("real", "whole")`. In `query/` the words are types of SQL expressions, of which there are eight for
-good, so these have a ceiling of their own. Where a count has fallen, lower the ceiling here, in the same commit.
+`column.type in ("real", "whole")`. In `query/` and `frames/` the words are types of SQL expressions, of which there are
+eight for good, so these have a ceiling of their own. Where a count has fallen, lower the ceiling here, in the same
+commit.
 """
 
 from __future__ import annotations
@@ -17,9 +18,9 @@ from sfumato.column_kinds import KINDS
 
 ROOT = Path(__file__).parents[2]
 FOLDERS = (ROOT / "src", ROOT / "referee")
-EXPRESSIONS = ROOT / "src" / "sfumato" / "query"
+EXPRESSIONS = {"query", "frames"}
 
-CEILINGS = {"columns": 0, "expressions": 95}
+CEILINGS = {"columns": 0, "expressions": 52}
 
 
 def compared_words(tree: ast.AST) -> Iterator[tuple[int, str]]:
@@ -36,7 +37,8 @@ def compared_words(tree: ast.AST) -> Iterator[tuple[int, str]]:
 def test_words_of_columns_are_compared_ever_less(kind: str) -> None:
     places = []
     for path in (path for folder in FOLDERS for path in sorted(folder.rglob("*.py"))):
-        if path.is_relative_to(EXPRESSIONS) == (kind == "expressions"):
+        of_expressions = path.is_relative_to(ROOT / "src") and path.relative_to(ROOT).parts[2] in EXPRESSIONS
+        if of_expressions == (kind == "expressions"):
             tree = ast.parse(path.read_text(encoding="utf-8"))
             places += [f"{path.relative_to(ROOT)}:{line} {text}" for line, text in compared_words(tree)]
     count, ceiling, listing = len(places), CEILINGS[kind], "\n".join(places)

@@ -11,7 +11,10 @@ FILES = sorted(SOURCE.rglob("*.py"))
 REFEREE = Path(__file__).parents[2] / "referee" / "src" / "sfumato_referee"
 
 OPENERS = {"curator.py", "private.py", "openings.py"}  # a Private hands its tables to an opening, behind the receipt
-RUNNERS = {"plan.py", "combine.py", "tidy.py", "curator.py", "mechanisms/additive.py"}  # the last: its own, many times
+# mechanisms/additive.py runs its own, many times; a plan in stages runs each with what the last one released
+RUNNERS = {
+    "plan.py", "combine.py", "tidy.py", "curator.py", "mechanisms/additive.py", "query/above/stages_plan.py",
+}  # fmt: skip
 GENERATORS = {"random", "numpy.random", "torch.random"}
 CHANCE = "learn/chance.py"  # torch's own generators, for what is public or named float grade; nowhere else
 SEEDERS = {"manual_seed", "seed_all", "default_rng", "RandomState", "set_rng_state", "SystemRandom"}

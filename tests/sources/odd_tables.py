@@ -166,5 +166,7 @@ def view(table: Table, source: Source) -> list[dict[str, Any]]:
 
 def types(table: Table, source: Source) -> Mapping[str, str]:
     opened = connect({"people": (table, source)}, threads=1)
-    opened.close()
-    return opened.tables["people"]
+    try:
+        return opened.tables["people"]
+    finally:
+        opened.close()

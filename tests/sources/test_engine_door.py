@@ -221,10 +221,10 @@ def test_several_tables_in_one_session(tmp_path: Path) -> None:
         again.execute("CREATE TABLE more AS SELECT 1")
 
 
-def test_what_is_wrong_with_the_files_is_said_when_connecting(tmp_path: Path) -> None:
+def test_what_is_wrong_with_the_files_is_said_when_they_are_first_asked_for(tmp_path: Path) -> None:
     def refused(given: Any, words: str, table: Table = TABLE) -> None:
         with pytest.raises(PlanError, match=words) as error:
-            connect({"people": (table, source(given))})
+            _ = connect({"people": (table, source(given))}).tables["people"]
         assert SECRET not in str(error.value) and error.value.__context__ is None
 
     good = pyarrow.table({"who": [SECRET], "n": [1]})
@@ -246,7 +246,18 @@ def test_what_is_wrong_with_the_files_is_said_when_connecting(tmp_path: Path) ->
     refused({"who": [SECRET]}, "no column 'n'")
     refused(good, "'who' and 'WHO'", Table({"who": key(), "WHO": key()}))
     with pytest.raises(DataError):
-        connect({"people": (TABLE, source({"who": [SECRET], "n": [1, 2]}))})
+        _ = connect({"people": (TABLE, source({"who": [SECRET], "n": [1, 2]}))}).tables["people"]
+
+
+def test_a_table_that_nobody_asks_for_is_not_looked_at(tmp_path: Path) -> None:
+    (tmp_path / "broken.parquet").write_text(SECRET)
+    opened = connect({
+        "people": (TABLE, source({"who": ["a"], "n": [1]})), "others": (TABLE, source(tmp_path / "broken.parquet")),
+    })  # fmt: skip
+    with opened:
+        assert run(opened, "SELECT count(*) AS n FROM people") == [{"n": 1}]
+        with pytest.raises(PlanError, match="cannot be read as Parquet"):
+            run(opened, "SELECT count(*) AS n FROM others")
 
 
 @pytest.mark.parametrize(

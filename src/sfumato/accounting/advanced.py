@@ -24,7 +24,7 @@ from fractions import Fraction
 from functools import partial
 from typing import Literal, get_args
 
-from scipy import optimize
+import scipy
 
 from .. import checks, exact
 from ..checks import Exact
@@ -84,7 +84,7 @@ def over(event: Event, *, delta: Exact, rule: Rule = "strong") -> float:
 
     if rule == "basic":
         return at(0.0)
-    best = optimize.minimize_scalar(at, bounds=(-12.0, 12.0), method="bounded", options={"xatol": 0.02})
+    best = scipy.optimize.minimize_scalar(at, bounds=(-12.0, 12.0), method="bounded", options={"xatol": 0.02})
     return min(float(best.fun), at(math.inf))
 
 

@@ -42,7 +42,7 @@ def amount(filter_: Filter) -> Fraction:
 
 def amount_with(filter_: Filter, event: Priced, delta: Fraction) -> Fraction | None:
     """What it would amount to with this release, however much that is; None where no member knows a price."""
-    readings = []
+    readings, limit = [], limit_of(filter_.budget)
     for shape in filter_.shapes():
         for member in shape.open:
             try:
@@ -51,8 +51,8 @@ def amount_with(filter_: Filter, event: Priced, delta: Fraction) -> Fraction | N
                 continue
             if not member.required and (not left_out or member.delta_spent + left_out <= member.delta_limit):
                 readings.append(_reading(shape, member, member.spent + price))
-        if readings:
-            break  # what the first release may choose instead is asked only where nothing else prices it
+        if min(readings, default=limit + 1) <= limit:
+            break  # what the first release may choose instead is asked only where nothing else lets it pass
     return min(readings, default=None)
 
 

@@ -15,7 +15,8 @@ from collections.abc import Callable
 from fractions import Fraction
 from functools import lru_cache
 
-from scipy import optimize, special
+import scipy
+from scipy import special
 
 from .. import exact
 from ..exact import Enclosure
@@ -132,7 +133,7 @@ def _root(rising: Callable[[float], float], start: float, step: float) -> float:
         low, step = low - step, 2 * step
     while rising(high) < 0:
         high, step = high + step, 2 * step
-    return float(optimize.brentq(rising, low, high, xtol=1e-14, rtol=1e-14))
+    return float(scipy.optimize.brentq(rising, low, high, xtol=1e-14, rtol=1e-14))
 
 
 def _sqrt_above(x: Fraction) -> Fraction:

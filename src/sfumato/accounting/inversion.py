@@ -37,7 +37,7 @@ from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
-from scipy import optimize
+import scipy
 
 from .decay import Decay
 from .interval import Interval
@@ -323,7 +323,9 @@ def _saddle(whole: _Sum, delta: float | None, epsilon: float | None) -> tuple[fl
             tilt = math.exp(log_tilt)
             return whole.cumulant(tilt) - tilt * at - math.log(tilt) - math.log1p(tilt)  # the transform of psi too
 
-    best = optimize.minimize_scalar(height, bounds=(start - 12, start + 3), method="bounded", options={"xatol": 0.02})
+    best = scipy.optimize.minimize_scalar(
+        height, bounds=(start - 12, start + 3), method="bounded", options={"xatol": 0.02}
+    )
     tilt = math.exp(float(best.x))
     if delta is not None:
         return tilt, max((whole.cumulant(tilt) - log_delta - _prefactor(whole, tilt)) / tilt, 0.0)
@@ -384,7 +386,7 @@ def _crossing(at: Curve, delta: float, guess: float) -> float | None:
             return None
     if excess(low) <= 0:
         return 0.0
-    return float(optimize.brentq(excess, low, high, xtol=1e-13, rtol=1e-13))
+    return float(scipy.optimize.brentq(excess, low, high, xtol=1e-13, rtol=1e-13))
 
 
 def _outward(at: Curve, delta: float, centre: float, side: int) -> float:

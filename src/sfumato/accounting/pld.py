@@ -38,7 +38,8 @@ from functools import lru_cache, partial
 from typing import Any
 
 import numpy as np
-from scipy import fft, optimize
+import scipy
+from scipy import fft
 
 from .. import exact
 from ..checks import DELTA_LEAST
@@ -544,5 +545,5 @@ def _end(
         return (excess - math.log(outside)) / order
 
     start = math.log(math.sqrt(-2 * math.log(outside)) / spread)
-    best = optimize.minimize_scalar(end, bounds=(start - 8, start + 1), method="bounded", options={"xatol": 0.1})
+    best = scipy.optimize.minimize_scalar(end, bounds=(start - 8, start + 1), method="bounded", options={"xatol": 0.1})
     return sign * float(best.fun)

@@ -10,7 +10,7 @@ from __future__ import annotations
 import math
 
 import numpy as np
-from scipy import optimize
+import scipy
 
 from .interval import Interval
 from .lattice import SLACK
@@ -54,7 +54,9 @@ def epsilon(law: Loss, target: float) -> Interval:
         interval = delta(law, at)
         return (interval.lower + interval.upper) / 2 - target
 
-    centre = float(optimize.brentq(excess, 0.0, top, xtol=1e-14, rtol=1e-14)) if excess(0.0) > 0 > excess(top) else top
+    centre = (
+        float(scipy.optimize.brentq(excess, 0.0, top, xtol=1e-14, rtol=1e-14)) if excess(0.0) > 0 > excess(top) else top
+    )
     return Interval(_outward(law, target, centre, -1), min(_outward(law, target, centre, 1), top))
 
 

@@ -6,7 +6,7 @@ import math
 from fractions import Fraction
 from functools import lru_cache
 
-from scipy import optimize
+import scipy
 
 from ..errors import UnsupportedEventError
 from ..events import DiscreteGaussian, Event, Exponential, Gaussian, PureEvent, ZeroConcentrated
@@ -51,7 +51,7 @@ def epsilon(size: Fraction, delta: Fraction) -> Fraction:
         order = 1 + less
         return order * whole + math.log1p(-1 / order) - (log_delta + math.log(order)) / less
 
-    best = optimize.minimize_scalar(at, bounds=(-30, 30), method="bounded", options={"xatol": 1e-10})
+    best = scipy.optimize.minimize_scalar(at, bounds=(-30, 30), method="bounded", options={"xatol": 1e-10})
     value = at(float(best.x))
     return Fraction(max(0.0, value + abs(value) * (_UP - 1) + 1e-14))
 
@@ -72,7 +72,7 @@ def delta(size: Fraction, epsilon: Fraction) -> float:
         return value + 1e-14 * (less * (order * whole + limit) + math.log(order) + 1)
 
     top = math.log((limit + 1) / whole + 2)  # convex in alpha; its slope rho (2 alpha - 1) - epsilon + ... is > 0 there
-    best = optimize.minimize_scalar(at, bounds=(-30, top), method="bounded", options={"xatol": 1e-9})
+    best = scipy.optimize.minimize_scalar(at, bounds=(-30, top), method="bounded", options={"xatol": 1e-9})
     log_variation = 0.5 * math.log(-math.expm1(-whole))
     return min(1.0, math.nextafter(math.exp(min(at(float(best.x)), log_variation)) * _UP, 1))
 

@@ -91,14 +91,15 @@ def check_plan(plan: Plan[Any, Any], *, quick: bool = True) -> Report:
     """Hold the plan to every promise, or raise a ConformanceError that names the broken one.
 
     quick  2,000 runs on each side of 3 pairs of neighbours; otherwise 50,000 on 8. A twentieth of that for a plan with
-           steps, each run of which is a whole training: what one step does, the attacks look at more closely
+           steps, each run of which is a whole training (what one step does, the attacks look at more closely), and for
+           one that asks an engine anew in each run
 
     A plan that derives from Additive or Selection has its loss computed exactly, from `plan.law` or `plan.rate`, and
     its runs must follow that law. A plan whose loop is the user's own (a reserve without a body) is not run.
     """
     if not isinstance(plan, Plan):
         raise ArgumentError("check_plan needs a plan, such as Laplace(query=bounds.count(Unit()), epsilon=1).")
-    runs = (2_000 if quick else 50_000) // (1 if plan.steps is None else 20)
+    runs = (2_000 if quick else 50_000) // (20 if plan.dear or plan.steps is not None else 1)
     case = _Case(plan, runs=runs, pairs_sampled=3 if quick else 8)
     names = list(_CHECKS) if plan.supervised is None else _AT_REST
     with warnings.catch_warnings():

@@ -51,6 +51,8 @@ FILLED = Seam("cells:_filled", "a column without its NULLs")
 TEXTS = Seam("cells:_of_bytes", "a column of texts")
 SOURCE_KEY = Seam("sources.duckdb_cells:_written", "a moment as the text of a key")
 SOURCE_CELL = Seam("sources.duckdb_tables:cell_of", "a raw column as cells of one kind")
+UNIT_OF_ROWS = Seam("query.relations.bases:_unit", "the unit of each row of a table, itself or through a key")
+PAIRS_OF_KEYS = Seam("query.relations.bases:_pairs", "whose each key is that rows of other tables hold")
 REWRITTEN = Seam("sources.duckdb_tables:RawTables.rewritten", "Parquet files that the engine fails on, written anew")
 # accounting
 PAIR = Seam("accounting.pairs:_pair", "the pair of laws whose loss is priced")

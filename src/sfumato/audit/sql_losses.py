@@ -18,6 +18,7 @@ from .. import events
 from ..accounting import approximate
 from ..noise import SeededBits
 from ..plan import Run
+from . import surface
 from .silent import Silent
 
 SLACK = 1 + 1e-9  # numbers before the noise are read as floats
@@ -33,7 +34,7 @@ class Overheard:
     @property
     def engine(self) -> Any:
         """Of the planted bugs, which ask it past the door."""
-        return self._inner._engine
+        return surface.engine_of(self._inner)
 
     def run(self, tree: Any) -> Any:
         table = self._inner.run(tree)

@@ -93,7 +93,9 @@ def bits_of(noise: Noise) -> Bits:
 
 
 def engine_of(session: Any) -> Any:
-    """The engine's own connection behind a session, past the lock on what may be asked of it."""
+    """The engine's own connection behind a session, past the lock on what may be asked of it, with all its views."""
+    for name, (table, _) in session._given.items():
+        session._see(name, table.columns)
     return session._engine
 
 

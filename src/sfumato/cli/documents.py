@@ -13,7 +13,7 @@ from pydantic import BaseModel, ConfigDict, TypeAdapter
 class Document(BaseModel):
     """The parent of them all. A field more is a new version's business."""
 
-    model_config = ConfigDict(extra="forbid")
+    model_config = ConfigDict(extra="forbid", defer_build=True)
 
     document: str
 
@@ -21,7 +21,7 @@ class Document(BaseModel):
 class Part(BaseModel):
     """A part of a document."""
 
-    model_config = ConfigDict(extra="forbid")
+    model_config = ConfigDict(extra="forbid", defer_build=True)
 
 
 def json_text(document: Any) -> str:

@@ -75,6 +75,15 @@ Advice = Annotated[
         metavar="NUMBER", help="The adviser's part of the budget, where no limits are given.", rich_help_panel=_SPENT
     ),
 ]
+NoiseLaw = Annotated[
+    str | None,
+    typer.Option(
+        metavar="NAME",
+        help="`gaussian` (with a delta) or `laplace` (for epsilon alone). By default the smaller, without groups.",
+        show_default=False,
+        rich_help_panel=_SPENT,
+    ),
+]
 Account = Annotated[
     str | None, typer.Option(metavar="NAME", help="The account of whoever asks.", rich_help_panel=_SPENT)
 ]
@@ -96,6 +105,16 @@ Keys = Annotated[
     typer.Option(
         metavar="COLUMN=VALUES",
         help="The groups of a column: `ward=east,west`; `ward=select` chooses them privately.",
+        rich_help_panel=_COUNTED,
+    ),
+]
+Dialect = Annotated[
+    str | None,
+    typer.Option(
+        metavar="NAME",
+        help="Whose SQL the query is: `postgres`, `bigquery`, `snowflake`, `tsql`, `spark`, `databricks` or `mysql`. "
+        "By default DuckDB's.",
+        show_default=False,
         rich_help_panel=_COUNTED,
     ),
 ]

@@ -81,6 +81,7 @@ _PHRASES: tuple[_Phrase, ...] = (
     _Phrase(r"\bkeys=\{'column': \[\.\.\.\]\}", "--keys COLUMN=A,B", "keys: {COLUMN: [A, B]}"),
     _Phrase(r"\blimits=\{'rows': (\w+|\.\.\.)\}", r"--limit rows=\1", r"limits: {rows: \1}"),
     _Phrase(r"\blimits='advise'", "--limit advise", "advise: true"),
+    _Phrase(r"\bnoise='(\w+)'", r"--noise \1", r"noise: \1"),
     _Phrase(r"\bunclip=True\b", "--unclip", "unclip: true"),
     _Phrase(r"\baccuracy=\{'([^']+)': \{'rank': (\w+)\}\}", r"--accuracy rank.\1=\2", r"accuracy: {\1: {rank: \2}}"),
     _Phrase(r"\bgroup_rows=(\w+)", r"--group-rows \1", r"group_rows: \1"),
@@ -98,8 +99,8 @@ _PHRASES: tuple[_Phrase, ...] = (
     _Phrase(r"\bUnit\(\)", "unit: row", "unit: row"),
     _Phrase(r"\bUnit\('user:([^']+)'\)", r"unit: user:\1 (in sfumato.yaml)", r"unit: user:\1"),
     _Phrase(r"\bTable\(\.\.\., unit='\.\.\.'\)", "as its unit (in sfumato.yaml)", "as its unit"),
-    _Phrase(r"\b(unit|names)='([^']+)'", r"\1: \2", r"\1: \2"),
-    _Phrase(r"\bleave unit= out", "leave its unit out", "leave its unit out"),
+    _Phrase(r"\b(unit|names|owner)='([^']+)'", r"\1: \2", r"\1: \2"),
+    _Phrase(r"\bleave (unit|owner)= out", r"leave its \1 out", r"leave its \1 out"),
     _Phrase(r"\bgive unit=", "say it in sfumato.yaml (unit)", "give unit"),
     _Phrase(r"\bnulls='drop'", "nulls: drop", "nulls: drop"),
     _Phrase(r"\b(constant|scaled)=True\b", r"\1: true", r"\1: true"),
@@ -115,6 +116,7 @@ _PHRASES: tuple[_Phrase, ...] = (
     _Phrase(r"\bledger\.pending\(\)", "`sfumato ledger pending`", "`sfumato ledger pending`"),
     _Phrase(r"\bledger\.verify\(\)|`verify`", "`sfumato ledger verify`", "`sfumato ledger verify`"),
     _Phrase(r"\bsee ledger\.spent\b", "see `sfumato ledger status ACCOUNT`", "see `sfumato ledger status ACCOUNT`"),
+    _Phrase(r"\bwith sf\.public\(query, data\) or ", "with ", "with "),
     _Phrase(r"\bledger\.open_block\b", "the library", "the library"),
 )
 _BOUNDS = re.compile(rf"\bbounds=\{{{_NAME}: \(([^,()]+), ([^()]+)\)\}}")

@@ -36,10 +36,13 @@ def main(arguments: Sequence[str] | None = None) -> None:
 
 def _run(words_typed: Sequence[str]) -> int:
     _encodings()
-    import typer
+    from .loading import loading
 
-    from .app import app
-    from .telling import GONE, unwritten
+    with loading():
+        import typer
+
+        from .app import app
+        from .telling import GONE, unwritten
 
     # A query may begin with a comment: two dashes and a blank are no option.
     words = [f" {each}" if each[:2] == "--" and each[2:3].isspace() else each for each in words_typed]

@@ -71,20 +71,25 @@ def notes_of(release: Release) -> list[str]:
 
 def encoded(release: Release, format: str, alpha: float) -> bytes:
     """The file's bytes. Of SQL: after each column of numbers c also c_std, c_low, c_high and c_bias."""
+    return table_bytes(release, release.value, format, alpha)
+
+
+def table_bytes(shown: Release | Answer, answer: Any, format: str, alpha: float) -> bytes:
+    """The same of an answer that nobody paid for, which shows itself."""
     if format == "csv":
-        return str(release.to_csv(alpha=alpha)).encode("utf-8")
+        return str(shown.to_csv(alpha=alpha)).encode("utf-8")
     if format == "parquet":
         from pyarrow import BufferOutputStream, parquet
 
         sink = BufferOutputStream()
-        parquet.write_table(release.to_arrow(alpha), sink)
+        parquet.write_table(shown.to_arrow(alpha), sink)
         return bytes(sink.getvalue().to_pybytes())
-    answer = release.value
     if isinstance(answer, Answer):
         table = answer.table(alpha)
         rows = [dict(zip(table, map(plain, cells), strict=True)) for cells in zip(*table.values(), strict=True)]
     else:
-        rows = [{key: plain(cell) for key, cell in figure._asdict().items()} for figure in release.figures(alpha)]
+        assert isinstance(shown, Release)
+        rows = [{key: plain(cell) for key, cell in figure._asdict().items()} for figure in shown.figures(alpha)]
     return (seen_json(json.dumps(rows, indent=2, ensure_ascii=False, allow_nan=False)) + "\n").encode("utf-8")
 
 

@@ -9,7 +9,7 @@ from ..errors import ArgumentError, PlanError
 from ..ledger.stores.places import is_address
 from ..private import Private
 from .budgets import parts_of, total_of
-from .building import about_of, engine_of, limits_of, privacy_of, schema_of, sources_of, unit_of
+from .building import about_of, engine_of, limits_of, privacy_of, schema_of, sources_of, unit_of, view_files_of
 from .checking import filled
 from .faults import Faults
 from .form import ProjectForm
@@ -34,7 +34,7 @@ def assembled(file: Path) -> Project:
     faults.trying((), lambda: checks.label(form.version, "version"))
     unit = unit_of(form, faults)
     schema = None if unit is None else schema_of(form, unit, faults)
-    sources = sources_of(form, folder, faults)
+    sources, view_files = sources_of(form, folder, faults), view_files_of(form, folder, faults)
     limits, about = limits_of(form, faults), about_of(form, faults)
     engine = engine_of(form.engine, folder, faults)
     place = _place(form, folder, text, faults)
@@ -48,7 +48,7 @@ def assembled(file: Path) -> Project:
         checked_columns(form.training, schema.tables, faults)
     faults.raise_any()
     assert unit is not None and schema is not None and privacy is not None and total is not None
-    data = sources if len(sources) > 1 else next(iter(sources.values()))
+    data = {**sources, **view_files} if len(sources) + len(view_files) > 1 else next(iter(sources.values()))
     try:
         private = Private(form.name, data, unit=unit, schema=schema, version=form.version, engine=engine)
     except (ArgumentError, PlanError) as problem:

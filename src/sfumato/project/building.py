@@ -11,12 +11,14 @@ from typing import Any
 
 from .. import checks
 from ..column_kinds import KINDS
+from ..foreign_keys import ARROW
 from ..owners import owners
 from ..plain_yaml import Path as Place
 from ..query import Limits
+from ..query.view_checks import check_view
 from ..report.accounts.about import About
 from ..schema import Column, Schema, Table, tensor
-from ..sources import Csv, DuckDBTable, Source, engine_settings, source
+from ..sources import Csv, DuckDBTable, PostgresTable, Source, engine_settings, source
 from ..units import Unit
 from .checking import Form, meant
 from .columns import ColumnForm
@@ -40,8 +42,8 @@ def unit_of(form: ProjectForm, faults: Faults) -> Unit | None:
 
 
 def schema_of(form: ProjectForm, unit: Unit, faults: Faults) -> Schema | None:
-    """The tables. A private one says whose its rows are: by a column of the unit's own name, or by `unit` with `names`
-    where it calls that otherwise."""
+    """The tables. A private one says whose its rows are: by a column of the unit's own name, by `unit` with `names`
+    where it calls that otherwise, or by `owner`, a key that leads to a table that says so."""
     tables: dict[str, Table | None] = {}
     for name, table in form.tables.items():
         tables[name] = _table(("tables", name), table, form, unit, faults)
@@ -51,7 +53,18 @@ def schema_of(form: ProjectForm, unit: Unit, faults: Faults) -> Schema | None:
         faults.add(("tables",), cause, "give one, without public: true: a project is for what is to be hidden")
     if len(complete) < len(tables) or not complete:
         return None
-    return faults.trying(("tables",), lambda: _owned(Schema(complete), unit))
+    schema = faults.trying(("tables",), lambda: _owned(Schema(complete), unit))
+    return schema if schema is None or not form.views else _with_views(schema, form, unit, faults)
+
+
+def _with_views(schema: Schema, form: ProjectForm, unit: Unit, faults: Faults) -> Schema | None:
+    """The views, each read as a query would read it."""
+    views = {name: view.query for name, view in form.views.items()}
+    complete = faults.trying(("views",), lambda: Schema(schema.tables, views=views))
+    if complete is not None:
+        for name in views:
+            faults.trying(("views", name), partial(check_view, name, complete, unit))
+    return complete
 
 
 def _owned(schema: Schema, unit: Unit) -> Schema:
@@ -69,6 +82,8 @@ def _table(path: Place, form: TableForm, project: ProjectForm, unit: Unit, fault
     if len(complete) < len(columns) or not complete:
         return None
     owner = form.unit
+    if form.owner is not None:
+        return _keyed(path, form, complete, unit, faults)
     if not form.public:
         if unit.column is None and owner is not None:
             faults.add((*path, "unit"), "the unit is a row, so no column names it", "leave unit out here")
@@ -76,7 +91,7 @@ def _table(path: Place, form: TableForm, project: ProjectForm, unit: Unit, fault
         owner = unit.column if owner is None and unit.column in complete else owner
         if unit.column is not None and owner is None:
             cause = f"unit is missing; there is no column {unit.column!r} that would say whose row it is"
-            faults.add(path, cause, "add unit: the column that does, or public: true if the table hides nobody")
+            faults.add(path, cause, _whose(form))
             return None
         if owner is not None and owner not in complete:
             faults.add((*path, "unit"), f"there is no column {owner[:60]!r}", meant(owner, list(complete)))
@@ -92,8 +107,41 @@ def _table(path: Place, form: TableForm, project: ProjectForm, unit: Unit, fault
     elif owner is not None:
         faults.add((*path, "unit"), "a public table hides nobody", "leave unit out, or public: true")
         return None
-    private, names = not form.public, form.names
-    return faults.trying(path, lambda: Table(complete, private=private, unit=owner, rows=form.rows, names=names))
+    return faults.trying(path, lambda: _made_of(form, complete, owner))
+
+
+def _made_of(form: TableForm, columns: Mapping[str, Column], unit: str | None) -> Table:
+    more: dict[str, Any] = {"names": form.names, "owner": form.owner, "references": form.references or {}}
+    return Table(columns, private=not form.public, unit=unit, rows=form.rows, **more)
+
+
+def _keyed(path: Place, form: TableForm, columns: Mapping[str, Column], unit: Unit, faults: Faults) -> Table | None:
+    """A table that is owned through a key. Where that leads, the schema as a whole says."""
+    at = (*path, "owner")
+    if form.unit is not None:
+        faults.add(at, "unit and owner both say whose a row is", "leave one of them out")
+    elif form.public:
+        faults.add(at, "a public table hides nobody", "leave owner out, or public: true")
+    elif unit.column is None:
+        faults.add(at, "the unit is a row, so nobody owns several", "leave owner out here")
+    else:
+        return faults.trying(at, lambda: _made_of(form, columns, None))
+    return None
+
+
+def _whose(form: TableForm) -> str:
+    """What a table may say of whose its rows are."""
+    keys = form.references or {}
+    if len(keys) > 1:
+        column, target = next(iter(keys.items()))
+        return (
+            f"say which of the references is the owner, such as owner: {column} {ARROW} {target}; whom the others lead "
+            "to is then not hidden by this table"
+        )
+    return (
+        "add unit: the column that does, or owner: a key that leads to a table that knows, such as order -> orders.id, "
+        "or public: true if the table hides nobody"
+    )
 
 
 def _one_unit(form: ProjectForm, unit: Unit, owner: str | None, columns: Mapping[str, Column]) -> str:
@@ -103,8 +151,8 @@ def _one_unit(form: ProjectForm, unit: Unit, owner: str | None, columns: Mapping
     if sum(not each.public for each in form.tables.values()) == 1:
         return f"with one private table both are the same: write unit: user:{owner} for the project"
     return (
-        f"if {owner} holds the same names, say so with names: {unit.column}; whose a row is through another table is "
-        f"not followed: put a column {unit.column} into this one"
+        f"if {owner} holds the same names, say so with names: {unit.column}; if a key leads to a table that says whose "
+        f"a row is, write owner: {owner} -> table.key in place of unit"
     )
 
 
@@ -135,8 +183,26 @@ def sources_of(form: ProjectForm, folder: Path, faults: Faults) -> dict[str, Sou
     return sources
 
 
+def view_files_of(form: ProjectForm, folder: Path, faults: Faults) -> dict[str, DuckDBTable]:
+    """The files that have some of the views, too."""
+    files: dict[str, DuckDBTable] = {}
+    for name, view in form.views.items():
+        if view.source is not None:
+            path: Place = ("views", name, "source")
+            built = faults.trying(path, partial(_source, view.source, folder))
+            if isinstance(built, DuckDBTable):
+                files[name] = built
+            elif built is not None:
+                faults.add(path, "only DuckDB files have views", "leave source out: the query alone is the view")
+    return files
+
+
 def _source(form: SourceForm, folder: Path) -> Source:
     """What is written about cells belongs to CSV, and a table's name to DuckDB."""
+    if form.postgres is not None:
+        return _on_a_server(form, form.postgres, folder)
+    if form.path is None:
+        raise said("path is missing", "give the file that holds the table, or postgres: the address of a server")
     kind = Path(form.path).suffix.lower()
     if kind not in _KINDS:
         raise said(f"{form.path[:60]!r} is no kind of file that is read", f"give one of {', '.join(_KINDS)}")
@@ -153,6 +219,17 @@ def _source(form: SourceForm, folder: Path) -> Source:
     if options:
         raise said(f"a {kind} file has no {min(options)}", f"leave {min(options)} out")
     return file
+
+
+def _on_a_server(form: SourceForm, address: str, folder: Path) -> Source:
+    """The name of an environment variable, or a file beside sfumato.yaml."""
+    if more := sorted(form.model_fields_set - {"postgres", "table"}):
+        raise said(f"a table on a server has no {more[0]}", f"leave {more[0]} out")
+    if "://" in address:  # not shown: it may hold a password
+        raise said(
+            "the address itself does not belong here", "give the environment variable, or the file, that holds it"
+        )
+    return PostgresTable(address if address.isidentifier() else str(folder / address), form.table)
 
 
 def limits_of(form: ProjectForm, faults: Faults) -> Limits | None:

@@ -35,7 +35,7 @@ class Form(BaseModel):
     short  the field that one word in place of the whole mapping stands for, where there is one
     """
 
-    model_config = ConfigDict(extra="forbid", frozen=True)
+    model_config = ConfigDict(extra="forbid", frozen=True, defer_build=True)
 
     short: ClassVar[str] = ""
 

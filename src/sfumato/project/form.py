@@ -54,8 +54,18 @@ class SourceForm(Form):
 
     short: ClassVar[str] = "path"
 
-    path: Text = Field(description="a .csv, .tsv, .data, .txt, .parquet or .duckdb file, relative to sfumato.yaml")
-    table: Text | None = Field(None, description="the table in a .duckdb file; by default called as here")
+    path: Text | None = Field(
+        None, description="a .csv, .tsv, .data, .txt, .parquet or .duckdb file, relative to sfumato.yaml"
+    )
+    postgres: Text | None = Field(
+        None,
+        description="in place of path: the environment variable, or the file relative to sfumato.yaml, that holds the "
+        "postgresql://... address of a server",
+    )
+    table: Text | None = Field(
+        None,
+        description="the table in a .duckdb file, or on a server, such as clinic.visits; by default called as here",
+    )
     delimiter: Text | None = Field(None, description="between the cells of a CSV row")
     quote: Text | None = Field(None, description='around CSV cells that hold delimiters; "" for none')
     header: Truth = Field(None, description="the first CSV row names the columns")
@@ -78,14 +88,33 @@ class SourceForm(Form):
 class TableForm(Form):
     """One table."""
 
-    source: SourceForm = Field(description="the file that holds the table, relative to sfumato.yaml")
+    source: SourceForm = Field(
+        description="the file that holds the table, relative to sfumato.yaml, or the server: {postgres: CLINIC_URL}"
+    )
     unit: Text | None = Field(None, description="the column that names the unit of each row")
     names: Text | None = Field(
         None, description="the unit's own column, whose names stand in unit, where that is called otherwise"
     )
+    owner: Text | None = Field(
+        None, description="the key by which rows belong to the owner of another table's, such as order -> orders.id"
+    )
+    references: dict[Text, Text] | None = Field(
+        None, description="other keys, by column, to people whom this table does not hide: {receiver: accounts.id}"
+    )
     public: Truth = Field(False, description="everybody may know this table: it hides nobody")
     rows: Whole = Field(None, description="how many rows there are, if that is public")
     columns: dict[Text, ColumnForm] = Field(description="the columns by name; other columns of the file stay unread")
+
+
+class ViewForm(Form):
+    """A query that others read as they read a table."""
+
+    short: ClassVar[str] = "query"
+
+    query: Text = Field(description="SELECT ... over tables and other views; the unit is tracked through it")
+    source: SourceForm | None = Field(
+        None, description="the .duckdb file whose view this is: where it says something else one day, releases stop"
+    )
 
 
 class LimitsForm(Form):
@@ -201,6 +230,7 @@ class ProjectForm(Form):
         "1", description="of the data; name it anew when the data changes"
     )
     tables: dict[Text, TableForm] = Field(description="the tables by name")
+    views: dict[Text, ViewForm] = Field({}, description="queries by name, to be read like tables")
     limits: LimitsForm | None = Field(None, description="of queries that give none; left out, an adviser measures them")
     engine: EngineForm | None = Field(None, description="what the engine may use")
     ledger: LedgerForm = Field(

@@ -74,6 +74,7 @@ class QueryForm(Form):
     name: Text = Field(description="its own in this list; reports and receipts bear it")
     sql: Text | None = Field(None, description="the query")
     file: Text | None = Field(None, description="instead: a file with the query, relative to this one")
+    dialect: Text | None = Field(None, description="whose SQL the query is, such as postgres; DuckDB's if left out")
     out: Text | None = Field(None, description="where the answer is written: .csv, .parquet or .json")
     epsilon: Number = Field(None, description="what to spend; by default what sfumato.yaml says")
     delta: Number = Field(None, description="the delta beside it")
@@ -103,13 +104,16 @@ class QueryForm(Form):
     advise: Truth = Field(False, description="have the limits measured, although sfumato.yaml has some")
     shares: dict[Text, Number] | None = Field(None, description="weights of the columns' parts of the budget")
     advice: Number = Field(None, description="the adviser's part of the budget")
+    noise: Text | None = Field(
+        None, description="gaussian or laplace; by default the smaller one where there are no groups"
+    )
     floor: Truth = Field(None, description="raise numbers below 0 to 0")
     unclip: Truth = Field(None, description="raise sums by what the limits are estimated to take")
 
     def options(self) -> dict[str, Any]:
         """As `Project.plan` takes them; what the file does not say is left out."""
         named = ("epsilon", "delta", "rho", "accuracy", "group_rows", "alpha", "keys", "shares", "advice")
-        options = {name: getattr(self, name) for name in (*named, "floor", "unclip")}
+        options = {name: getattr(self, name) for name in (*named, "floor", "unclip", "dialect", "noise")}
         options["bounds"] = None if self.bounds is None else {name: tuple(ends) for name, ends in self.bounds.items()}
         if self.advise:
             options["limits"] = "advise"

@@ -11,8 +11,8 @@ from typing import TYPE_CHECKING, Any
 
 from .. import checks
 from ..errors import PlanError
-from ..owners import other_names
-from ..query import Limits, Sql, sql, unreadable
+from ..owners import other_names, paths
+from ..query import Limits, Sql, SqlReport, sql, unreadable
 from ..query.ask import ADVISE
 from ..query.comments import options_in
 from .accounts import Accounts, open_accounts
@@ -80,7 +80,7 @@ class Project:
     @property
     def hides(self) -> str:
         """The unit in words, with every table that calls it otherwise."""
-        return self.unit.hiding(other_names(self.schema, self.unit))
+        return self.unit.hiding(other_names(self.schema, self.unit), paths(self.schema, self.unit))
 
     def ledger(self, *, create: bool = False, read_only: bool = False, principal: str | None = None) -> Ledger:
         """The project's ledger, to be closed after use: `with project.ledger() as ledger:`.
@@ -98,7 +98,7 @@ class Project:
         """Who runs plans on this data, trainings one at a time; `account` says which part of the budget pays too."""
         return TurnTaker(self, ledger, account)
 
-    def plan(self, text: str, **options: Any) -> Sql:
+    def plan(self, text: str, **options: Any) -> Sql | SqlReport:
         """The plan of a query. What neither the options nor a comment of the query say, the file does.
 
         options  as `sf.sql` takes them; an option that is None says nothing; limits="advise" has the adviser measure
@@ -106,7 +106,7 @@ class Project:
         """
         checks.instance(text, str, "text", "a query")
         chosen = {name: value for name, value in options.items() if value is not None}
-        written = options_in(text)
+        written = options_in(text, options.get("dialect"))
         stated = {**written, **chosen}
         advise = chosen.get("limits") == ADVISE
         if advise:
@@ -179,7 +179,9 @@ class Project:
 
     def missing(self) -> tuple[str, ...]:
         """The tables whose files are not there."""
-        return tuple(name for name, each in self.sources.items() if not _files(str(getattr(each, "path", ""))))
+        return tuple(
+            name for name, each in self.sources.items() if hasattr(each, "path") and not _files(str(each.path))
+        )
 
     def need_data(self) -> None:
         """Refuse to go on where files of tables are missing, not this user's to read, or hold other columns than the
@@ -189,7 +191,7 @@ class Project:
             path = str(getattr(source, "path", ""))
             files = _files(path)
             shown = f"{Path(path).name!r} in {str(Path(path).parent)!r}"
-            if not files:
+            if hasattr(source, "path") and not files:
                 message = f"there is no file {shown}", "put it there, or correct the path"
             elif not all(os.access(file, os.R_OK) for file in files):
                 message = f"this user may not read {shown}", "give this user the right to read it"

@@ -58,7 +58,7 @@ class TargetForm(Form):
 class OptimizerForm(Form):
     """Any optimiser of torch.optim, with its settings."""
 
-    model_config = ConfigDict(extra="allow", frozen=True)
+    model_config = ConfigDict(extra="allow", frozen=True, defer_build=True)
     __pydantic_extra__: dict[
         str,
         Annotated[Any, BeforeValidator(_setting), WithJsonSchema({"type": ["number", "string", "boolean", "array"]})],

@@ -1,8 +1,12 @@
 """Private SQL: ordinary queries, answered for people rather than rows."""
 
+from .above.public_query import public
+from .above.report_plan import SqlReport
+from .above.stages_plan import SqlStages
 from .ask import sql
 from .limits import Limits
 from .odd_cells import unreadable
 from .plan import Sql
+from .unowned import orphans
 
-__all__ = ["Limits", "Sql", "sql", "unreadable"]
+__all__ = ["Limits", "Sql", "SqlReport", "SqlStages", "orphans", "public", "sql", "unreadable"]

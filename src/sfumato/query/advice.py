@@ -98,11 +98,15 @@ class Cut:
 
 @dataclass(frozen=True)
 class Advice:
-    """What the adviser chose and measured: limits, reaches by measure, and what these cut from each number."""
+    """What the adviser chose and measured: limits, reaches by measure, and what these cut from each number.
+
+    unweighted  were numbers of single rows held at their reaches, one by one? Earlier versions weighted them together
+    """
 
     limits: Limits
     reaches: Mapping[str, Fraction]
     cuts: Mapping[str, Cut] = field(default_factory=dict)
+    unweighted: bool = False
 
     @classmethod
     def read(cls, raw: Mapping[str, Any]) -> Advice:
@@ -110,7 +114,8 @@ class Advice:
         keys, most, values = (int(raw[name]) for name in ("keys", "most_keys", "values"))
         reaches = {name: Fraction(each) for name, each in raw["reaches"].items()}
         limits = Limits(rows=Fraction(raw["rows"]), keys=keys, most_keys=most, values=values)
-        return cls(limits, reaches, {name: Cut.read(each) for name, each in raw.get("cuts", {}).items()})
+        cuts = {name: Cut.read(each) for name, each in raw.get("cuts", {}).items()}
+        return cls(limits, reaches, cuts, bool(raw.get("unweighted", False)))
 
     def stored(self) -> dict[str, Any]:
         """As plain values."""
@@ -122,6 +127,7 @@ class Advice:
             "values": limits.values,
             "reaches": {name: str(each) for name, each in self.reaches.items()},
             "cuts": {name: each.stored() for name, each in self.cuts.items()},
+            **({"unweighted": True} if self.unweighted else {}),
         }
 
 

@@ -12,9 +12,8 @@ from __future__ import annotations
 
 import math
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from fractions import Fraction
-from functools import partial
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -23,10 +22,12 @@ from ..noise import Noise
 from . import cuts, running
 from .advice import COUNTED, MOST_ROWS, UNEVEN, Advice, Cut, short
 from .aggregates import VOTES
+from .blur import Blur
 from .limits import MOST_KEYS, Limits
 from .measures import ROWS, Measure
 from .profiles import BINS, Histogram, bar_of, groups_profile, profiles, values_profile
 from .tails import Aim, Floats, Tail, best
+from .unit_sums import UnitSums, keep_sums
 
 if TYPE_CHECKING:
     from ..sources import Connection
@@ -51,8 +52,10 @@ def advised(plan: Sql, connection: Connection, noise: Noise) -> dict[str, Any]:
     start, tails = plan.limits or Limits(most_keys=MOST_KEYS), dict[str, Tail | None]()
     design = plan.design(start)
     groups = running.Groups((), True) if front.selects else running.given(front, connection)
+    pairs = keep_sums(plan, connection)
     if layout.votes:
-        by_groups = groups_profile(front, plan.blur, connection, noise, each_histogram)
+        assert pairs is not None
+        by_groups = groups_profile(plan.blur, connection, noise, pairs, each_histogram)
         tails[VOTES] = _groups_tail(plan, by_groups, math.inf if front.selects else len(groups.rows))
         if plan.advises:
             aims = _Aims(plan, design, each_total, len(groups.rows), None)
@@ -60,9 +63,9 @@ def advised(plan: Sql, connection: Connection, noise: Noise) -> dict[str, Any]:
             design = plan.design(start)
     votes: list[float] | None = None
     if front.selects:
-        groups, votes = running.chosen(front, design, connection, noise)
+        groups, votes = running.chosen(front, design, connection, noise, pairs)
     aims = _Aims(plan, design, each_total, len(groups.rows), votes)
-    lengths = _lengths(plan, connection, noise, groups, each_histogram)
+    lengths = _lengths(plan, connection, noise, pairs, groups, each_histogram)
     tails |= {name: tail for name, (_, tail) in lengths.items()}
     values = {
         name: values_profile(
@@ -76,14 +79,15 @@ def advised(plan: Sql, connection: Connection, noise: Noise) -> dict[str, Any]:
         limits, reaches = _limits(plan, start, lengths, values, tails, aims)
     design = plan.design(limits, reaches)
     limits = design.limits
-    found = running.sums(front, design, connection, noise, groups, votes=votes is None)
+    measured = running.sums(front, design, connection, noise, groups, votes=votes is None, pairs=pairs)
     if votes is not None:
-        found["numbers"][VOTES] = votes
+        measured["numbers"][VOTES] = votes
     if not layout.rows:
         tails.pop(COUNTED, None)
-    known = cuts.cuts(plan, design, connection, noise, groups, tails, each_total)
-    more = running.rest(front, design, connection, noise, groups, _shift(known, tails))
-    return {**running.stored(front, groups), **found, **more, "limits": Advice(limits, reaches, known).stored()}
+    lost = cuts.cuts(plan, design, connection, noise, groups, tails, each_total, pairs)
+    more = running.rest(front, design, connection, noise, groups, _shift(lost, tails))
+    advice = Advice(limits, reaches, lost, unweighted=front.reading.single)
+    return {**running.stored(front, groups), **measured, **more, "limits": advice.stored()}
 
 
 def _shift(known: Mapping[str, Cut], tails: Mapping[str, Tail | None]) -> float | None:
@@ -91,7 +95,7 @@ def _shift(known: Mapping[str, Cut], tails: Mapping[str, Tail | None]) -> float 
     tail, cut = tails.get(COUNTED), known.get(COUNTED)
     if tail is None or cut is None:
         return None if COUNTED in tails else 0.0
-    return min((cut.loss + cut.doubt) / max(tail.total(), 1e-300), 1.0)
+    return min((cut.loss + cut.doubt) / max(tail.total, 1e-300), 1.0)
 
 
 @dataclass(frozen=True)
@@ -107,8 +111,7 @@ class _Aims:
     def of(self, name: str, share: Fraction | None = None) -> Aim:
         """For limits that are lengths."""
         blur, part = self.plan.blur, self.design.shares[name] if share is None else share
-        second = partial(_scale, blur, self.each_total)
-        noise = partial(_scale, blur, part)
+        noise, second = _per_reach(blur, part).__mul__, _per_reach(blur, self.each_total).__mul__
         return Aim(noise, second, self.typical, UNEVEN if self.plan.front.keys else 0.0)
 
     @property
@@ -119,8 +122,9 @@ class _Aims:
         return 1 / max(self.groups, 1)
 
 
-def _scale(blur: Any, share: Fraction, reach: float) -> float:
-    return float(blur.scale(short(reach), share))
+def _per_reach(blur: Blur, share: Fraction) -> float:
+    """Noise grows with the reach: that of a reach of 1."""
+    return float(blur.scale(Fraction(1), share))
 
 
 def _groups_tail(plan: Sql, histogram: Histogram, most: float) -> Tail | None:
@@ -138,7 +142,7 @@ def _groups_limit(plan: Sql, aims: _Aims, histogram: Histogram, tail: Tail | Non
     root = plan.blur.kind == "gaussian"
     lengths = {math.sqrt(number) if root else float(number): number for number in numbers}
     if plan.front.selects:  # wide noise hides groups, so limits are as narrow as what they cut can still be put back
-        most_cut = _PUT_BACK * tail.total()
+        most_cut = _PUT_BACK * tail.total
         sizes = ((length, tail.expected(length, aims.of(VOTES).noise(length), math.inf)[0]) for length in lengths)
         keys = lengths[next((length for length, cut in sizes if cut <= most_cut), max(lengths))]
     else:
@@ -148,13 +152,20 @@ def _groups_limit(plan: Sql, aims: _Aims, histogram: Histogram, tail: Tail | Non
 
 
 def _lengths(
-    plan: Sql, connection: Connection, noise: Noise, groups: running.Groups, share: Fraction
+    plan: Sql,
+    connection: Connection,
+    noise: Noise,
+    pairs: UnitSums | None,
+    groups: running.Groups,
+    share: Fraction,
 ) -> dict[str, tuple[Histogram, Tail | None]]:
     """Of every sum, by name: how long units are, and the curves through that."""
     layout = plan.layout
-    if not layout.sized:
+    if not layout.sized or pairs is None:
         return {}
-    histograms = profiles(plan.front, plan.blur, connection, noise, layout.sized, share, groups, masses=layout.masses)
+    histograms = profiles(
+        plan.front, plan.blur, connection, noise, pairs, layout.sized, share, groups, masses=layout.masses
+    )
     more = _heavier(histograms[0], histograms[-1], len(groups.rows)) if layout.masses else np.ones(BINS)
     lengths = {
         measure.name: (histogram, histogram.tail(masses=histogram.middles * _like(histogram, histograms[0], more)))
@@ -203,17 +214,22 @@ def _limits(
     """Where noise and what is not known of the cut are least together: for every sum by itself, so that none of them
     is starved by another."""
     measures = {each.name: each for each in plan.questions.measures}
+    single = plan.front.reading.single  # each number is held by itself: the counts of such units are never cut
     chosen: dict[str, float] = {}
     for name, (histogram, tail) in lengths.items():
         if tail is not None:
             asked = [*plan.questions.ranked, *plan.questions.binned]
             share = min(aims.design.shares[each] for each in asked) if name == COUNTED else None
             measure = measures.get(name, ROWS)
-            chosen[name] = best(tail, _candidates(plan, measure, histogram, tail), aims.of(name, share))
+            aim = aims.of(name, share)
+            aim = replace(aim, free=float(measure.largest)) if single else aim
+            chosen[name] = best(tail, _candidates(plan, measure, histogram, tail), aim)
     counted = [chosen[name] for name in chosen if measures.get(name, ROWS).row is None]
-    sums = [chosen[name] / float(each.largest) for name, each in measures.items() if name in chosen]
-    rows = short(max(counted or sums or [1.0]))
-    reaches = {name: short(chosen[name]) if name in chosen else rows * each.largest for name, each in measures.items()}
+    sums = [
+        chosen[name] / float(each.largest) for name, each in measures.items() if name in chosen and not each.generous
+    ]
+    rows = Fraction(1) if single else short(max(counted or sums or [1.0]))
+    reaches = {name: short(chosen[name]) if name in chosen else rows * each.usual for name, each in measures.items()}
     brought = [
         best(tail, [histogram.longest(place) for place in range(min(tail.last + _FARTHER, BINS))], aim)
         for name, histogram in values.items()
@@ -231,10 +247,10 @@ def _candidates(plan: Sql, measure: Measure, histogram: Histogram, tail: Tail) -
     if measure.row is None:
         ends = [histogram.longest(k) for k in places]
     else:
-        ends = [histogram.end(k) for k in places if histogram.end(k) >= float(measure.largest) / 64]
+        ends = [histogram.end(k) for k in places if histogram.end(k) >= float(measure.usual) / 64]
     if plan.front.reading.single:
         ends = [min(end, float(measure.largest)) for end in ends]
     name = measure.name if measure.name in plan.questions else next(iter(plan.questions))
-    share = plan.design(Limits()).shares[name]
-    drawn = [end for end in ends if plan.blur.scale(short(end / float(measure.largest)), share) <= MOST_ROWS]
-    return sorted({*drawn}) or [float(measure.largest)]
+    noise = _per_reach(plan.blur, plan.design(Limits()).shares[name]) / float(measure.largest)
+    drawn = [end for end in ends if noise * end <= MOST_ROWS]
+    return sorted({*drawn}) or [float(measure.usual)]

@@ -28,11 +28,18 @@ VOTES = "units"
 
 @dataclass(frozen=True)
 class Statistic:
-    """A number per group that sums make. `counts_units`: it needs the number of units, too."""
+    """A number per group that sums make.
+
+    counts_units  does it need the number of units, too?
+    pulls         for each measure: the square of how far the number moves where the measure moves by its reach, in
+                  reaches of the number (that of its last measure): on average over what its mean may be, evenly between
+                  the bounds. All 1 if left out
+    """
 
     measures: tuple[Measure, ...]
     formula: Callable[[Figures], Figure]
     counts_units: bool = False
+    pulls: tuple[Fraction, ...] = ()
 
 
 @dataclass(frozen=True)
@@ -82,6 +89,7 @@ class Argument:
     whole: bool
     text: str
     inside: bool = False
+    generous: bool = False
 
     @property
     def spoken(self) -> str:
@@ -104,7 +112,7 @@ class Argument:
         whole = self.whole and centre.denominator == 1
         ends = self.lower - centre, self.upper - centre
         beside = self.count().name
-        return Measure(name, tree, *ends, whole, title, self.nullable, self.inside, beside)
+        return Measure(name, tree, *ends, whole, title, self.nullable, self.inside, beside, self.generous)
 
     def count(self) -> Measure:
         """How many are not NULL."""
@@ -122,7 +130,11 @@ class Argument:
         return replace(self, tree=tree, nullable=True, text=stored_text(tree))
 
     def middle(self) -> Fraction:
-        """Of the interval; a short number, so that shifting by it is as exact as floats are."""
+        """Of the interval; a short number, so that shifting by it is as exact as floats are. The middle of a generous
+        interval is far from all values, and the end that is nearest to 0 is not."""
+        if self.generous:
+            nearest = min(max(Fraction(0), self.lower), self.upper)
+            return Fraction(float(nearest))
         middle = (self.lower + self.upper) / 2
         return Fraction(math.floor(middle)) if self.upper - self.lower > 4 else Fraction(float(middle))
 
@@ -140,7 +152,9 @@ class Argument:
             low = Fraction(0)
         name = f"sum of ({self.text} - {float(centre):g}) ({other.text} - {float(its):g})"
         beside = self.count().name
-        return Measure(name, exp.Mul(this=one, expression=two), low, high, False, name, counted_by=beside)
+        generous = self.generous or other.generous
+        tree = exp.Mul(this=one, expression=two)
+        return Measure(name, tree, low, high, False, name, counted_by=beside, generous=generous)
 
 
 def counted(condition: exp.Expression, text: str) -> Measure:
@@ -172,7 +186,11 @@ def total(x: Argument, centre: Fraction) -> Statistic:
 def mean(x: Argument, centre: Fraction) -> Statistic:
     s, n = x.around(centre), x.count()
     ends = float(x.lower), float(x.upper)
-    return Statistic((n, s), lambda found: formulas.mean(found[n.name], found[s.name], float(centre), *ends))
+    # (s - mean n) / N, where s and n stand for their noise
+    pulls = _moment(s, 2), Fraction(1)
+    return Statistic(
+        (n, s), lambda found: formulas.mean(found[n.name], found[s.name], float(centre), *ends), pulls=pulls
+    )
 
 
 def spread(x: Argument, centre: Fraction, *, sample: bool, root: bool) -> Statistic:
@@ -183,7 +201,8 @@ def spread(x: Argument, centre: Fraction, *, sample: bool, root: bool) -> Statis
     def formula(found: Figures) -> Figure:
         return made(found[n.name], found[s.name], found[q.name], sample=sample, width=width)
 
-    return Statistic((n, s, q), formula)
+    # (q - 2 mean s + mean^2 n) / N, where rows lie close to their mean
+    return Statistic((n, s, q), formula, pulls=(_moment(s, 4), 4 * _moment(s, 2), Fraction(1)))
 
 
 OfSums = Callable[[Argument, Fraction], Statistic]
@@ -205,17 +224,34 @@ NAMED: dict[str, OfSums] = {"MEAN": mean, "AVERAGE": mean}
 def together(x: Argument, y: Argument, cx: Fraction, cy: Fraction, *, how: str) -> Statistic:
     """COVAR_SAMP, COVAR_POP or CORR: rows where either is NULL are left out."""
     n, sx, sy, sxy = x.count(), x.around(cx), y.around(cy), x.product(y, cx, cy)
+    # (sxy - mean y sx - mean x sy + mean x mean y n) / N
+    two, one = _moment(sx, 2), _moment(sy, 2)
+    pulls: tuple[Fraction, ...] = two * one, one, two, Fraction(1)
     if how == "corr":
         qx, qy = x.product(x, cx, cx), y.product(y, cy, cy)
         names = [each.name for each in (n, sx, sy, qx, qy, sxy)]
-        return Statistic((n, sx, sy, qx, qy, sxy), lambda found: formulas.correlation(*(found[name] for name in names)))
+        # Over both deviations, and r/2 of each variance's error besides: r^2 is 1/3 on average.
+        part = Fraction(1, 12)
+        own = part * (_moment(sx, 4) + _moment(sy, 4)), 4 * part * two, 4 * part * one
+        pulls = *(a + b for a, b in zip(pulls[:3], own, strict=True)), part, part, Fraction(1)
+        return Statistic(
+            (n, sx, sy, qx, qy, sxy),
+            lambda found: formulas.correlation(*(found[name] for name in names)),
+            pulls=pulls,
+        )
     most = float((x.upper - x.lower) * (y.upper - y.lower)) / 4
 
     def formula(found: Figures) -> Figure:
         parts = (found[each.name] for each in (n, sx, sy, sxy))
         return formulas.covariance(*parts, sample=how == "sample", most=most)
 
-    return Statistic((n, sx, sy, sxy), formula)
+    return Statistic((n, sx, sy, sxy), formula, pulls=pulls)
+
+
+def _moment(x: Measure, power: int) -> Fraction:
+    """The mean of m^power, in powers of the largest row, for m evenly between the least and the largest row."""
+    low, high = x.lower / x.largest, x.upper / x.largest
+    return (high ** (power + 1) - low ** (power + 1)) / ((power + 1) * (high - low))
 
 
 def ranked(
@@ -246,15 +282,21 @@ def interval_of(kind: Kind, given: Interval | None, node: exp.Expression, name: 
     """The bounds of what is added up: those given, or what is publicly known."""
     if given is not None:
         return given
+    if not kind.bounded and kind.likely is not None and kind.likely.bounded:
+        return _apart(*(bound or Fraction(0) for bound in (kind.likely.lower, kind.likely.upper)))
     if kind.lower is None or kind.upper is None:
+        clamped = f"LEAST(GREATEST({node.sql('duckdb')}, 0), 100)"
         raise QueryError(
             f"The values of {node.sql()} have no public bounds, so one row could move the answer without limit.",
-            f"give bounds that do not come from the data: bounds={{{name!r}: (lowest, highest)}}",
+            f"give bounds that do not come from the data: bounds={{{name!r}: (lowest, highest)}}, or write {clamped}",
             node,
+            write=clamped,
         )
-    if kind.lower == kind.upper:
-        return min(kind.lower, Fraction(0)), max(kind.upper, Fraction(1))
-    return kind.lower, kind.upper
+    return _apart(kind.lower, kind.upper)
+
+
+def _apart(lower: Fraction, upper: Fraction) -> Interval:
+    return (lower, upper) if lower != upper else (min(lower, Fraction(0)), max(upper, Fraction(1)))
 
 
 def _real(tree: exp.Expression) -> exp.Expression:

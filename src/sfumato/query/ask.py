@@ -11,15 +11,20 @@ from .. import checks
 from ..errors import ArgumentError
 from ..schema import Schema
 from ..units import Unit
-from . import target
+from . import noise_law, target
+from .above.report_plan import SqlReport
+from .above.reporting import report
 from .asked import asked
 from .comments import options_in
+from .dialects.pasted import dialect_of, in_duckdb_sql
 from .hints import Hints
 from .limits import Limits
 from .plan import Sql
 from .refusal import QueryError
+from .unfolding import unfolded
 
 T = TypeVar("T", Limits, Hints)
+P = TypeVar("P", Sql, SqlReport, Sql | SqlReport)
 ADVISE: Final = "advise"
 
 
@@ -42,7 +47,9 @@ def sql(
     floor: bool | None = None,
     unclip: bool | None = None,
     hints: Hints | Mapping[str, Any] | None = None,
-) -> Sql:
+    dialect: str | None = None,
+    noise: Literal["gaussian", "laplace"] | None = None,
+) -> Sql | SqlReport:
     """The plan that answers a query: `curator.quote` prices it, `curator.release` runs it.
 
     >>> from sfumato import Limits, Schema, Unit, schema, sql
@@ -67,6 +74,11 @@ def sql(
     shares    weights of the questions, where some should be more exact than others
     floor     raise negative numbers to 0 (the raw ones stay beside)
     unclip    raise sums by what the limits are estimated to take from them; the adviser measures that
+    dialect   whose SQL the text is: "duckdb" (the default), "postgres", "bigquery", "snowflake", "tsql", "spark",
+              "databricks" or "mysql"; it becomes the same question in DuckDB's, which is what the plan holds
+
+    noise     "gaussian" (with delta, or rho) or "laplace" (for epsilon alone; delta is left out). By default what the
+              budget says; without GROUP BY the smaller of both: where that is Laplace, delta is not spent
 
     All of it can also stand in a comment of the query: -- sfumato: epsilon=1, delta=1e-6, rows=10
     """
@@ -75,10 +87,22 @@ def sql(
     given: dict[str, Any] = {
         "epsilon": epsilon, "delta": delta, "rho": rho, "accuracy": accuracy, "group_rows": group_rows, "keys": keys,
         "bounds": bounds, "limits": limits, "shares": shares, "advice": advice, "floor": floor,
-        "unclip": unclip, "hints": hints,
+        "unclip": unclip, "hints": hints, "dialect": dialect, "noise": noise,
     }  # fmt: skip
     checks.instance(text, str, "text", "a query")
-    options = _merged(given, options_in(text))
+    options = _merged(given, options_in(text, dialect))
+    text = in_duckdb_sql(text, dialect_of(options.pop("dialect", "duckdb")), schema)
+    query = unfolded(text, schema)
+    try:
+        return _planned(query.text, schema.stored, protects, options, alpha)
+    except QueryError as refusal:
+        problem = query.refused(refusal)
+    raise problem
+
+
+def _planned(text: str, schema: Schema, protects: Unit, options: dict[str, Any], alpha: Any) -> Sql | SqlReport:
+    law = options.pop("noise", None)
+    options = noise_law.options_for(law, options)
     wanted, size = options.pop("accuracy", None), options.pop("group_rows", None)
     if isinstance(options.get("limits"), Mapping):
         options["limits"] = _named(Limits, options["limits"], "limits")
@@ -90,18 +114,27 @@ def sql(
             raise ArgumentError(
                 "say how much to spend: epsilon (with delta), rho, or the accuracy wanted.", code="how-much"
             )
-        return _with_groups(asked(Sql(**fields)))
+        return _with_groups(_plan(fields, free=law is None))
     chance = checks.rational(alpha, "alpha", "a probability")
     if not 0 < chance < 1:
         raise checks.refuse("alpha", alpha, "a probability between 0 and 1")
-    return _with_groups(asked(target.least(fields, wanted, size, chance)))
+    return _with_groups(target.cheapest(fields, wanted, size, chance, free=law is None))
 
 
-def _with_groups(plan: Sql) -> Sql:
+def _plan(fields: Mapping[str, Any], *, free: bool) -> Sql | SqlReport:
+    """One release, or releases with SQL above them; `free`: may the law of its noise be chosen?"""
+    try:
+        plan = asked(Sql(**fields))
+    except QueryError as refusal:
+        return report(fields, refusal, free=free)
+    return noise_law.least(plan) if free else noise_law.split(plan)
+
+
+def _with_groups(plan: P) -> P:
     try:
         plan.check_groups()
     except QueryError as problem:
-        raise problem.within(plan.text) from None
+        raise (problem.within(plan.text) if isinstance(plan, Sql) else problem) from None
     return plan
 
 

@@ -12,6 +12,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from fractions import Fraction
+from functools import lru_cache
 from typing import Any
 
 from sqlglot import exp
@@ -19,7 +20,7 @@ from sqlglot import exp
 from ..errors import ArgumentError, PlanError
 from . import aggregates
 from .canonical import UnsureError, canonical, says, text_of, written
-from .front import front
+from .front import Front, front
 from .outermost import aggregates_of, outputs_of
 from .parsing import parsed
 from .plan import Sql
@@ -56,7 +57,7 @@ class _Query:
 
 
 def _asked(plan: Sql) -> Sql:
-    query = _query(plan)
+    query = _query(_ReadText(plan.text, plan.front))
     if len(set(query.names.values())) < len(plan.front.aggregates) and (plan.bounds or plan.shares or _reach(plan)):
         raise UnsureError  # two aggregates become one, and what was said of them might differ
     bounds, keys = _bounds(plan, query), _keys(plan, query)
@@ -67,7 +68,22 @@ def _asked(plan: Sql) -> Sql:
     )  # fmt: skip
 
 
-def _query(plan: Sql) -> _Query:
+@dataclass(frozen=True, eq=False)
+class _ReadText:
+    """A text and what was read of it: the same where that is the same object."""
+
+    text: str
+    front: Front
+
+    def __eq__(self, other: object) -> bool:
+        return isinstance(other, _ReadText) and self.front is other.front and self.text == other.text
+
+    def __hash__(self) -> int:
+        return id(self.front)
+
+
+@lru_cache(maxsize=64)
+def _query(plan: _ReadText) -> _Query:
     tree = parsed(plan.text)
     if not isinstance(tree, exp.Select):
         raise UnsureError
@@ -98,7 +114,7 @@ def _query(plan: Sql) -> _Query:
     return _Query(text, tuple(names), shown)
 
 
-def _groups(plan: Sql, select: exp.Select) -> dict[str, exp.Expression]:
+def _groups(plan: _ReadText, select: exp.Select) -> dict[str, exp.Expression]:
     """What is grouped by, by its text: positions and aliases of the SELECT list are spelt out."""
     group = select.args.get("group")
     if group is None:
@@ -183,7 +199,8 @@ def _reaches(plan: Sql, query: _Query) -> dict[str, Any]:
 
 def _shares(plan: Sql, query: _Query, bounds: Mapping[str, Any], keys: Mapping[str, Any]) -> dict[str, Fraction]:
     """By question, as the canonical query calls them."""
-    now = front(query.text, plan.schema, plan.protects, bounds=bounds, keys=keys, noise=plan.blur.kind).aggregates
+    options: dict[str, Any] = {"bounds": bounds, "keys": keys, "noise": plan.blur.kind, "released": plan.released}
+    now = front(query.text, plan.schema, plan.protects, **options).aggregates
     names = {aggregates.VOTES: aggregates.VOTES}
     for before, text in query.names.items():
         one, other = plan.front.aggregates[before], now[text]

@@ -8,6 +8,12 @@ Why a weighted unit keeps within its limits: its sums s_j (in steps) count for t
 A_j / 2^h_j is at least what a step of j counts for, in units where the limit is 2^20. Q = sum t_j^2 (Laplace: sum t_j)
 is exact; weight = floor(2^bits * 2^20 / sqrt(Q)), computed in floats on the low side: weight * norm <= 2^bits * limit.
 t_j is held at 2^30 - 1, s_j at 2^42 steps: a unit that reaches either has weight 0, whatever it holds beyond.
+
+Where several statements need the sums of a unit and a group (the adviser's), these are added up once and kept, on a
+grid that is known before any noise is drawn (`added_up`), and s_j is read of that: rounded to the steps of its own
+statement (`_read`). It is a whole number made of the unit's own rows as before, and that is all that the above needs.
+
+Where every unit has one row at most, its numbers are held at their reaches instead (held_rows.py).
 """
 
 from __future__ import annotations
@@ -16,16 +22,17 @@ import math
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from fractions import Fraction
-from functools import cached_property, lru_cache
+from functools import cached_property
 
 from sqlglot import exp
 
 from .. import grid
 from ..errors import ArgumentError
-from ..sources.vocabulary import read
 from .blur import Blur
+from .held_rows import HeldRows, clamped
 from .measures import LARGEST_SUM, Coordinate
 from .relation import UNIT
+from .statement_texts import filled, pair, with_steps
 
 ROOM = 1 + Fraction(1, 2**14)
 """Reaches are made longer by this much, and noise with them: what a unit counts for is rounded up, and one that is
@@ -34,6 +41,9 @@ _LIMIT = 2**20  # the norm that a unit's limit is written as
 _TOP = 2**30 - 1  # no unit's part counts for more: then its weight is 0
 _TOGETHER = 8
 _PACKED, _PACKED_WIDTH = 2**40, 2**24
+_KEPT = 2**62
+COUNT = "n"
+"""The column of `added_up` that counts rows."""
 _FACTOR_BITS = 20  # times a sum of 42 bits this fits BIGINT
 
 
@@ -59,9 +69,11 @@ class Sums:
     """What one statement computes. `rows` gives UNIT, k0, k1, ... and q0, q1, ... for coordinates that need one.
 
     units   are there units that may have several rows? Otherwise every row counts in full
-    single  has every unit at most one row?
+    single  has every unit at most one row? Then each number is held at its reach, and nothing is weighted
     leaves  rows also have a `leaf`, and the sums are of weights, by group and leaf
     most    of what is cut from a unit, so much counts at most, for each coordinate
+    pairs   `rows` are sums already, one row for each unit and group (see `added_up`): by name of the measure, where
+            they stand, and the exponent of their steps
     """
 
     rows: exp.Query
@@ -73,17 +85,23 @@ class Sums:
     single: bool = False
     leaves: bool = False
     most: Sequence[int] = ()
+    pairs: Mapping[str, tuple[str, int]] | None = None
 
     @cached_property
     def statement(self) -> exp.Query:
         """Columns k0, ..., then s0, ... and, last, the votes."""
-        text = self._by_unit() if self.units else self._by_row()
-        return _filled(text, self.rows)
+        text = self._by_single() if self._alone else self._by_unit() if self.units else self._by_row()
+        return filled(text, self.rows)
 
     def check(self) -> None:
         """Refuse limits that no weight can be computed for: needs no rows."""
-        if self.units:
+        if self.units and not self._alone:
             self._norm()
+
+    @property
+    def _alone(self) -> bool:
+        """Is a unit one row, of numbers that are added up?"""
+        return self.units and self.single and not self.leaves
 
     @property
     def bits(self) -> int:
@@ -93,7 +111,7 @@ class Sums:
         keys = ", ".join(f"k{i}" for i in range(self.keys))
         known = [f"k{i}" for i in range(self.keys)] + [UNIT] * self.units + ["leaf"] * self.leaves
         there = " AND ".join(f"{name} IS NOT NULL" for name in known)
-        return keys, f" WHERE {there}" if there else ""
+        return keys, f" WHERE {there}" if there and self.pairs is None else ""
 
     def _by_row(self) -> str:
         """Each row is a unit of its own, within its limits by its bounds alone: only the grid is made finer."""
@@ -109,22 +127,41 @@ class Sums:
 
     def _sum(self, i: int) -> str:
         counts = self.coordinates[i].measure.row is None
-        if self.units and self.single and not self.leaves:
-            return "1" if counts else f"coalesce(q{i}, 0)"
         return "count(*)" if counts else f"coalesce(exact_sum(q{i}), 0)"
 
     def _held(self, i: int) -> str:
         """A unit's sum in one group, as a BIGINT that products of it stay within."""
-        if self.coordinates[i].measure.row is None:
-            return f"least_present({self._sum(i)}, {LARGEST_SUM})"
-        return f"CAST({_held(self._sum(i), LARGEST_SUM)} AS BIGINT)"
+        counts = self.coordinates[i].measure.row is None
+        total = self._sum(i) if self.pairs is None else self._read(i, self.pairs)
+        return f"least_present({total}, {LARGEST_SUM})" if counts else f"CAST({clamped(total, LARGEST_SUM)} AS BIGINT)"
+
+    def _read(self, i: int, pairs: Mapping[str, tuple[str, int]]) -> str:
+        """A sum that was added up before, in steps of this statement: rounded, halves away from 0."""
+        coordinate = self.coordinates[i]
+        if coordinate.measure.row is None:
+            return COUNT
+        column, exponent = pairs[coordinate.measure.name]
+        coarser = coordinate.exponent - exponent
+        if coarser <= 0:  # by 2^60 whatever is not 0 is beyond the largest sum
+            return f"CAST({clamped(column, LARGEST_SUM)} AS INT128) * {1 << min(-coarser, 60)}" if coarser else column
+        wide, half = (f"CAST({column} AS INT128)" if coarser > 60 else column), 1 << (coarser - 1)
+        up = f"({wide} + {half}) // {1 << coarser}"
+        if coordinate.measure.lower >= 0:
+            return up
+        return f"CASE WHEN {column} < 0 THEN -(({half} - {wide}) // {1 << coarser}) ELSE {up} END"
+
+    def _pairs(self, by: str, there: str) -> str:
+        """A row for each unit and group, with their sums s0, s1, ..."""
+        columns = [self._packed] if self._packed else [f"{self._held(i)} AS s{i}" for i in self._all]
+        grouped = "" if self.pairs is not None else f" GROUP BY {by}"
+        return f"SELECT {', '.join([by, *columns])} FROM _rows{there}{grouped}"
 
     @cached_property
     def _packed(self) -> str:
         """A count and one sum added up as one number: (2^40 + q - least q) for each row. What engines do for a pair
         is the most of their work, and it nearly halves. Beyond 2^23 rows of a unit in one group the parts mix: no
         matter, since weights are taken of what is read back, whatever that is."""
-        if len(self.coordinates) != 2 or (self.single and not self.leaves):
+        if len(self.coordinates) != 2 or self.pairs is not None:
             return ""
         (count, other) = sorted(range(2), key=lambda i: self.coordinates[i].measure.row is not None)
         if self.coordinates[count].measure.row is not None or self.coordinates[other].measure.row is None:
@@ -149,15 +186,12 @@ class Sums:
         low, _ = self._reach_of_rows(i)
         if not low:
             return f"(p & {_PACKED - 1})"
-        return _held(f"(p & {_PACKED - 1}) + {low} * (p >> 40)", LARGEST_SUM)
+        return clamped(f"(p & {_PACKED - 1}) + {low} * (p >> 40)", LARGEST_SUM)
 
     def _by_unit(self) -> str:
         keys, there = self._names()
         by = f"{UNIT}, {keys}" if keys else UNIT
-        held = [self._packed] if self._packed else [f"{self._held(i)} AS s{i}" for i in self._all]
-        pairs = f"SELECT {', '.join([by, *held])} FROM _rows{there}" + (
-            "" if self.single and not self.leaves else f" GROUP BY {by}"
-        )
+        pairs = self._pairs(by, there)
         totals = [f"coalesce(exact_sum(w * {self._s(i)}), 0) AS s{i}" for i in self._all]
         totals += ["coalesce(exact_sum(v), 0) AS v"] if self.votes else []
         chosen = " HAVING exact_sum(v) > 0" if self.votes and self.votes.most_keys is not None else ""
@@ -172,15 +206,22 @@ class Sums:
             steps = {"_cells": cells, "_pairs": pairs, "_units": units, "_weights": weights}
             place = f"{keys}, leaf" if keys else "leaf"
             joined = f"FROM _cells JOIN _weights USING ({UNIT}) GROUP BY {place}"
-            return f"{_with(steps)} SELECT {place}, exact_sum(w * c) AS s0 {joined}"
-        if self.single or not keys:  # a unit has one pair, so that its norm needs no others
+            return f"{with_steps(steps)} SELECT {place}, exact_sum(w * c) AS s0 {joined}"
+        if not keys:  # a unit has one pair, so that its norm needs no others
             units = f"SELECT *, {self._norm(alone=True)} AS norm, 1 AS t FROM _pairs"
             weighted = f"SELECT *, {self._weights()} FROM _units"
             steps = {"_pairs": pairs, "_units": units, "_weighted": weighted}
-            return f"{_with(steps)} SELECT {answer} FROM _weighted{by_group}"
+            return f"{with_steps(steps)} SELECT {answer} FROM _weighted{by_group}"
         units = f"SELECT {UNIT}, count(*) AS t, {self._norm()} AS norm FROM _pairs GROUP BY {UNIT}"
         steps = {"_pairs": pairs, "_units": units, "_weights": weights}
-        return f"{_with(steps)} SELECT {answer} FROM _pairs JOIN _weights USING ({UNIT}){by_group}"
+        return f"{with_steps(steps)} SELECT {answer} FROM _pairs JOIN _weights USING ({UNIT}){by_group}"
+
+    def _by_single(self) -> str:
+        """A unit's row is all that it has: its numbers, held at their reaches, are added up as they are."""
+        (keys, there), rows = self._names(), HeldRows(self.coordinates, self.bits)
+        columns = [*([keys] if keys else []), *(f"{rows.total(i)} AS s{i}" for i in self._all)]
+        columns += [f"{self.votes.weight(1, self.blur)} * CAST(count(*) AS INT128) AS v"] if self.votes else []
+        return f"SELECT {', '.join(columns)} FROM _rows{there}" + (f" GROUP BY {keys}" if keys else "")
 
     @property
     def _all(self) -> range:
@@ -241,10 +282,12 @@ class Sums:
         Of no unit more than `most` counts, up or down."""
         assert self.units and not self.votes and not self.leaves
         keys, there = self._names()
+        if self._alone:
+            rows = HeldRows(self.coordinates, self.bits)
+            sums = (f"coalesce(exact_sum({clamped(rows.lost(i), self.most[i])}), 0) AS s{i}" for i in self._all)
+            return filled(f"SELECT {', '.join(sums)} FROM _rows{there}", self.rows)
         by = f"{UNIT}, {keys}" if keys else UNIT
-        held = [self._packed] if self._packed else [f"{self._held(i)} AS s{i}" for i in self._all]
-        grouped = "" if self.single else f" GROUP BY {by}"
-        pairs = f"SELECT {', '.join([by, *held])} FROM _rows{there}{grouped}"
+        pairs = self._pairs(by, there)
         masses = ", ".join(f"exact_sum({self._s(i)}) AS m{i}" for i in self._all)
         units = f"SELECT {UNIT}, {self._norm()} AS norm, {masses} FROM _pairs GROUP BY {UNIT}"
         full = 1 << self.bits
@@ -253,14 +296,9 @@ class Sums:
         parts = []
         for i in self._all:
             lost = f"CAST({full} - w AS INT128) * m{i}"
-            parts.append(f"coalesce(exact_sum({_held(lost, self.most[i])}), 0) AS s{i}")
+            parts.append(f"coalesce(exact_sum({clamped(lost, self.most[i])}), 0) AS s{i}")
         steps = {"_pairs": pairs, "_units": units, "_weighted": weighted}
-        return _filled(f"{_with(steps)} SELECT {', '.join(parts)} FROM _weighted", self.rows)
-
-
-def _held(number: str, most: int) -> str:
-    """A number, held between -most and most."""
-    return f"greatest_present(least_present({number}, {most}), {-most})"
+        return filled(f"{with_steps(steps)} SELECT {', '.join(parts)} FROM _weighted", self.rows)
 
 
 def vote(votes: Votes, blur: Blur) -> str:
@@ -277,13 +315,6 @@ def vote(votes: Votes, blur: Blur) -> str:
     if votes.most_keys is None:
         return weight
     return f"CASE WHEN t > {votes.most_keys} THEN 0 ELSE {weight} END"
-
-
-def _with(steps: Mapping[str, str]) -> str:
-    """What is read twice is kept: it comes first."""
-    first = next(iter(steps))
-    made = (f"{name} AS {'MATERIALIZED ' * (name == first)}({text})" for name, text in steps.items())
-    return "WITH " + ", ".join(made)
 
 
 def distinct_values(rows: exp.Query, *, keys: int, most: int, units: bool, numbered: bool = False) -> exp.Query:
@@ -304,7 +335,7 @@ def distinct_values(rows: exp.Query, *, keys: int, most: int, units: bool, numbe
         placed = f"SELECT {by}x, {place} AS place FROM ({pairs}) AS _held"
         source = f"SELECT {by}x FROM ({placed}) AS _placed WHERE place <= {most}"
     group = f" GROUP BY {names}" if names else ""
-    return _filled(f"SELECT {by}count(DISTINCT x) AS s0 FROM ({source}) AS _brought{group}", rows)
+    return filled(f"SELECT {by}count(DISTINCT x) AS s0 FROM ({source}) AS _brought{group}", rows)
 
 
 def sampled(rows: exp.Query, *, keys: int, most: int, salt: int) -> exp.Query:
@@ -314,87 +345,15 @@ def sampled(rows: exp.Query, *, keys: int, most: int, salt: int) -> exp.Query:
     place = f"row_number() OVER (PARTITION BY {UNIT} ORDER BY ordering_hash({names}, {salt}), {names})"
     placed = f"SELECT {names}, {place} AS place FROM ({held}) AS _held"
     chosen = f"SELECT {names} FROM ({placed}) AS _placed WHERE place <= {most}"
-    return _filled(f"SELECT _rows.* FROM _rows JOIN ({chosen}) AS _chosen USING ({names})", rows)
+    return filled(f"SELECT _rows.* FROM _rows JOIN ({chosen}) AS _chosen USING ({names})", rows)
 
 
-def profile(rows: exp.Query, *, keys: int, counts: Sequence[bool], squares: bool, masses: bool = False) -> exp.Query:
-    """How many units have a vector of which length: (which measure, half octave of the length, units), and last, where
-    `masses` are asked for, how much of the first measure they hold in sum. A length is taken of exact integers, so a
-    unit's bin is its own affair."""
-    names, there = _pair(keys)
-    sums = ["count(*)" if alone else f"coalesce(exact_sum(q{i}), 0)" for i, alone in enumerate(counts)]
-    held = [f"CAST({_held(total, LARGEST_SUM)} AS INT128) AS s{i}" for i, total in enumerate(sums)]
-    pairs = f"SELECT {', '.join([names, *held])} FROM _rows WHERE {there} GROUP BY {names}"
-    lengths = [(f"exact_sum(s{i} * s{i})", 1) if squares else (f"exact_sum(abs(s{i}))", 2) for i in range(len(counts))]
-    return _filled(_by_bin(pairs, [*lengths, *[("exact_sum(abs(s0))", 2)] * masses]), rows)
-
-
-def pair_profile(rows: exp.Query, *, keys: int, values: bool = False) -> exp.Query:
-    """How many units are in how many groups, or bring how many different `values` x to them."""
-    names, there = _pair(keys)
-    listed, there = (f"{names}, x", f"{there} AND x IS NOT NULL") if values else (names, there)
-    return _filled(_by_bin(f"SELECT DISTINCT {listed} FROM _rows WHERE {there}", [("count(*)", 2)]), rows)
-
-
-def _pair(keys: int) -> tuple[str, str]:
-    """What makes a unit and a group, and the condition that both are there."""
-    names = [UNIT, *(f"k{i}" for i in range(keys))]
-    return ", ".join(names), " AND ".join(f"{name} IS NOT NULL" for name in names)
-
-
-def _by_bin(pairs: str, sizes: Sequence[tuple[str, int]]) -> str:
-    """Units by half octave of their sizes; log2 of a square is twice that of the length."""
-    bins = [
-        f"CASE WHEN {each} > 0 THEN nearest(floor({times} * log(2, CAST({each} AS DOUBLE))), BIGINT) END"
-        for each, times in sizes
-    ]
-    listed = ", ".join(f"{each} AS b{i}" for i, each in enumerate(bins))
-    units = f"SELECT {listed} FROM _pairs GROUP BY {UNIT}"
-    parts = [
-        f"SELECT {i} AS which, b{i} AS bin, count(*) AS units FROM _units WHERE b{i} IS NOT NULL GROUP BY b{i}"
-        for i in range(len(bins))
-    ]
-    return f"{_with({'_pairs': pairs, '_units': units})} {' UNION ALL '.join(parts)}"
-
-
-def cut_pairs(rows: exp.Query, shown: exp.Query, *, keys: int, votes: Votes, blur: Blur, most: int) -> exp.Query:
-    """What weights take from the numbers of units of the shown groups, added up over the units: of no unit more than
-    `most` (in steps of the weights). Weights come from all rows."""
-    names, there = _pair(keys)
-    full = 1 << votes.coordinate.bits
-
-    def groups(table: str, of: str) -> str:
-        pairs = f"SELECT DISTINCT {names} FROM {of} WHERE {there}"
-        return f"SELECT {UNIT}, count(*) AS {table} FROM ({pairs}) AS _held GROUP BY {UNIT}"
-
-    joined = f"({groups('t', '_rows')}) AS _all JOIN ({groups('shown', '_shown')}) AS _some USING ({UNIT})"
-    weight = vote(votes, blur)
-    cut = f"least_present(CAST({full} - ({weight}) AS INT128) * shown, {most})"
-    return _filled(f"SELECT coalesce(exact_sum({cut}), 0) AS s0 FROM {joined}", rows, shown)
-
-
-def cut_values(rows: exp.Query, *, keys: int, most_values: int, most: int) -> exp.Query:
-    """How many different values units hold beyond the limit, added up; of no unit more than `most`."""
-    names, there = _pair(keys)
-    pairs = f"SELECT DISTINCT {names}, x FROM _rows WHERE {there} AND x IS NOT NULL"
-    held = f"SELECT count(*) AS d FROM ({pairs}) AS _held GROUP BY {UNIT}"
-    cut = f"least_present(greatest_present(d - {most_values}, 0), {most})"
-    return _filled(f"SELECT coalesce(exact_sum({cut}), 0) AS s0 FROM ({held}) AS _units", rows)
-
-
-@lru_cache(maxsize=128)
-def _template(text: str) -> exp.Expr:
-    """A statement of ours, read once: dashboards ask the same again and again."""
-    tree: exp.Expr = read(text)
-    return tree
-
-
-def _filled(text: str, rows: exp.Query, shown: exp.Query | None = None) -> exp.Query:
-    """A statement of ours with the rows put in, and those of the groups that are shown."""
-    tree, sources = _template(text).copy(), {"_rows": rows, "_shown": shown}
-    for node in list(tree.find_all(exp.Table)):
-        source = sources.get(node.name)
-        if source is not None:
-            node.replace(source.copy().subquery(node.name))
-    assert isinstance(tree, exp.Query)
-    return tree
+def added_up(rows: exp.Query, *, keys: int, sums: Sequence[str], counts: bool, single: bool) -> exp.Query:
+    """A row for each unit and group: UNIT, k0, k1, ..., n rows where they are to be counted, and by name of a column of
+    `rows` its sum, which is held at 2^62 so that it is a BIGINT."""
+    names, there = pair(keys)
+    totals = [f"coalesce({each}, 0)" if single else f"coalesce(exact_sum({each}), 0)" for each in sums]
+    listed = [names, *[f"{'1' if single else 'count(*)'} AS {COUNT}"] * counts]
+    listed += [f"CAST({clamped(total, _KEPT)} AS BIGINT) AS {name}" for name, total in zip(sums, totals, strict=True)]
+    grouped = "" if single else f" GROUP BY {names}"
+    return filled(f"SELECT {', '.join(listed)} FROM _rows WHERE {there}{grouped}", rows)

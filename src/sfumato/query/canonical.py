@@ -50,7 +50,7 @@ def canonical(query: exp.Query) -> exp.Query:
     tree = query.copy()
     for name in tree.find_all(exp.Identifier):
         name.set("this", name.name.lower())
-        name.set("quoted", _needs_quotes(name.name))
+        name.set("quoted", needs_quotes(name.name))
     for call in tree.find_all(exp.Anonymous):
         call.set("this", call.name.upper())
     _rename(tree, {}, frozenset())
@@ -148,10 +148,10 @@ def _alias(source: exp.Expr, name: str, *, bare: bool) -> None:
 
 
 def _name(name: str) -> exp.Identifier:
-    return exp.to_identifier(name, quoted=_needs_quotes(name))
+    return exp.to_identifier(name, quoted=needs_quotes(name))
 
 
-def _needs_quotes(name: str) -> bool:
+def needs_quotes(name: str) -> bool:
     words = DuckDB.Tokenizer.KEYWORDS, DuckDB.Generator.RESERVED_KEYWORDS
     return not _PLAIN.fullmatch(name) or name.upper() in words[0] or name in words[1]
 

@@ -17,7 +17,7 @@ from ..sources import Csv, Source
 from ..sources.reading import flag_of
 from ..units import Unit
 from .expressions.functions.cells import asked
-from .parsing import parsed
+from .parsing import read_only
 
 if TYPE_CHECKING:
     from .plan import Sql
@@ -49,7 +49,7 @@ def all_rows(names: list[str]) -> str:
 
 def note(plan: Sql) -> list[str]:
     """What an answer says of such cells: a line where the query reads a column that may hold some, else none."""
-    tree = parsed(plan.text)
+    tree = read_only(plan.text)
     if asked(tree):
         return [HELP]
     private = [table for table in plan.schema.tables.values() if table.private]

@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 import re
+from contextlib import suppress
 from typing import Any
 
 from sqlglot.tokens import Tokenizer
 
 from ..errors import ArgumentError
+from .dialects.pasting import ALIASES
 
 _MARK = "sfumato:"
 _NUMBERS = ("epsilon", "delta", "rho", "group_rows", "advice")
@@ -15,10 +17,10 @@ _LIMITS = ("rows", "keys", "most_keys", "values")
 _RANGE = re.compile(r"^(-?[\d.eE+-]+)\.\.(-?[\d.eE+-]+)$")
 
 
-def options_in(text: str) -> dict[str, Any]:
+def options_in(text: str, dialect: str | None = None) -> dict[str, Any]:
     """The options that the comments of a query hold, as `sql` takes them."""
     found: dict[str, Any] = {}
-    for comment in _comments(text):
+    for comment in _comments(text, dialect):
         head, _, rest = comment.strip().partition(_MARK)
         if head or not rest:
             continue
@@ -30,21 +32,26 @@ def options_in(text: str) -> dict[str, Any]:
     return found
 
 
-def _comments(text: str) -> list[str]:
+def _comments(text: str, dialect: str | None) -> list[str]:
+    """Comments as the dialect has them. Where only a comment says which that is, it is looked for in words that most
+    dialects share, and then by whoever reads the text without stumbling over quotes."""
     if _MARK not in text:
         return []
-    try:
-        return [comment for token in Tokenizer(dialect="duckdb").tokenize(text) for comment in token.comments]
-    except Exception:  # what is not SQL is refused when the query is read
-        return []
+    words = re.search(r"\bdialect\s*=\s*(\w+)", text)
+    for name in (dialect, words[1].lower() if words else None, "duckdb"):
+        with suppress(Exception):  # what is not SQL is refused when the query is read
+            if name is not None:
+                tokens = Tokenizer(dialect=ALIASES.get(name.lower(), name.lower())).tokenize(text)
+                return [comment for token in tokens for comment in token.comments]
+    return []
 
 
 def _put(found: dict[str, Any], name: str, value: str, part: str) -> None:
     area, _, column = name.partition(".")
     if name in _NUMBERS:
         placed, key, made = found, name, _number(value, part)
-    elif name in ("floor", "unclip"):
-        placed, key, made = found, name, _truth(value, part)
+    elif name in ("floor", "unclip", "dialect", "noise"):
+        placed, key, made = found, name, _truth(value, part) if name in ("floor", "unclip") else value
     elif name in _LIMITS:
         placed, key, made = found.setdefault("limits", {}), name, _number(value, part)
     elif area in ("accuracy", "shares") and column:

@@ -19,17 +19,19 @@ from . import running
 from .advice import COUNTED, Cut
 from .aggregates import VOTES
 from .blur import Blur
-from .bounding import Sums, cut_pairs, cut_values
 from .integers import wholes
 from .kinds import Kind, Typed
 from .measures import Coordinate
+from .size_statements import cut_pairs, cut_values
 from .tails import CAP, Tail
+from .unit_sums import UnitSums
 
 if TYPE_CHECKING:
     from ..sources import Connection
     from .design import Design
     from .plan import Sql
 
+_NOTHING = Cut(0.0, 0.0, 0.0, 0.0)
 _WIDEST = 2**35  # steps: wider noise takes longer to draw exactly
 
 
@@ -41,24 +43,23 @@ def cuts(
     groups: running.Groups,
     tails: Mapping[str, Tail | None],
     share: Fraction,
+    pairs: UnitSums | None,
 ) -> dict[str, Cut]:
     """By name of the measured number; those that no tail is known of are measured and said nothing about."""
     measured: dict[str, Cut] = {}
     sums = [each for each in design.sums if each.measure.name in tails]
     if sums:
         caps = {name: _cap(tails[name], each.reach) for each in sums for name in (each.measure.name,)}
-        measured |= _of_sums(plan, design, connection, noise, groups, tails, caps, share)
+        measured |= _of_sums(plan, design, connection, noise, groups, tails, caps, share, pairs)
     if COUNTED in tails:
-        measured |= _of_counts(plan, design, connection, noise, groups, tails[COUNTED], share)
+        measured |= _of_counts(plan, design, connection, noise, groups, tails[COUNTED], share, pairs)
     if VOTES in tails:
-        assert design.votes is not None
+        assert design.votes is not None and pairs is not None
         votes = design.votes
         cap, fine = _cap(tails[VOTES], votes.coordinate.reach**2), Fraction(1, 1 << votes.coordinate.bits)
         law, step = _scalar(plan.blur, cap, share, fine)
-        rows = plan.front.rows({})
-        shown = running.of_groups(plan.front, plan.front.rows({}), groups)
-        most = _most(cap, fine, step)
-        query = cut_pairs(rows, shown, keys=len(plan.front.keys), votes=votes, blur=plan.blur, most=most)
+        shown = running.of_groups(plan.front, pairs.rows, groups)
+        query = cut_pairs(pairs.rows, shown, votes=votes, blur=plan.blur, most=_most(cap, fine, step))
         exact = wholes(connection.run(query), 0) // int(step / fine)
         value, std = _drawn(exact, law, step, noise)
         measured[VOTES] = _estimate(tails[VOTES], float(votes.coordinate.reach), votes.coordinate.scale, value, std)
@@ -84,17 +85,23 @@ def _of_sums(
     tails: Mapping[str, Tail | None],
     caps: Mapping[str, Fraction],
     share: Fraction,
+    pairs: UnitSums | None,
 ) -> dict[str, Cut]:
-    """What the common weight takes from every sum, in one statement."""
-    places = [i for i, each in enumerate(design.sums) if each.measure.name in caps]
+    """What the common weight takes from every sum, in one statement; of single rows, which have none, what their own
+    reaches take, and nothing where a reach is as large as a row may be."""
+    single = plan.front.reading.single
+    whole = [each.measure.name for each in design.sums if single and each.reach >= each.measure.largest]
+    measured = {name: _NOTHING for name in caps if name in whole}
+    places = [i for i, each in enumerate(design.sums) if each.measure.name in caps and each.measure.name not in whole]
     laws, most = {}, [0] * len(design.sums)
     for i in places:
         each = design.sums[i]
         fine = Fraction(2) ** (each.exponent - each.bits)
         laws[i] = _scalar(plan.blur, caps[each.measure.name], share, fine)
         most[i] = _most(caps[each.measure.name], fine, laws[i][1])
-    table = connection.run(running.cut_statement(plan.front, design, groups, most))
-    measured = {}
+    if not places:
+        return measured
+    table = connection.run(running.cut_statement(plan.front, design, groups, most, pairs))
     for i in places:
         each, (law, step) = design.sums[i], laws[i]
         exact = wholes(table, i) // int(step / Fraction(2) ** (each.exponent - each.bits))
@@ -102,7 +109,10 @@ def _of_sums(
         tail, name = tails[each.measure.name], each.measure.name
         signed = value if each.measure.lower >= 0 else -value if each.measure.upper <= 0 else None
         estimate = _estimate(tail, float(each.reach), each.scale, signed, std)
-        if tail is not None and signed is not None and len(design.sums) > 1:
+        if single:
+            if tail is not None and signed is None:
+                estimate = Cut(*tail.with_signs(float(each.reach), value, std), value, std)
+        elif tail is not None and signed is not None and len(design.sums) > 1:
             rate, counted = max(_counted(tails, other) for other in design.sums)
             estimate = Cut(*tail.with_others(float(each.reach), signed, std, rate, counted), value, std)
         measured[name] = replace(estimate, signed=value)
@@ -122,16 +132,15 @@ def _of_counts(
     groups: running.Groups,
     tail: Tail | None,
     share: Fraction,
+    pairs: UnitSums | None,
 ) -> dict[str, Cut]:
     """What is taken from the rows that fall into leaves and bins, which have weights of their own."""
     name = next(iter((*design.questions.ranked, *design.questions.binned)))
     each = design.counted(name)
     cap, fine = _cap(tail, each.reach), Fraction(1, 1 << each.bits)
     law, step = _scalar(plan.blur, cap, share, fine)
-    rows = running.rows_of(plan.front, design, {}, groups)
-    most = (_most(cap, fine, step),)
-    block = Sums(rows, len(plan.front.keys), (each,), None, plan.blur, True, most=most)
-    exact = wholes(connection.run(block.cut), 0) // int(step / fine)
+    query = running.counted_cut(plan.front, design, groups, each, _most(cap, fine, step), pairs)
+    exact = wholes(connection.run(query), 0) // int(step / fine)
     value, std = _drawn(exact, law, step, noise)
     return {COUNTED: _estimate(tail, float(each.reach), each.scale, value, std)}
 

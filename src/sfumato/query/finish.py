@@ -10,10 +10,10 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from sqlglot import exp
 
+from ..owners import LEFT_OUT
 from . import cell_words
 from .advice import COUNTED, Advice
 from .aggregates import Binned, Ranked, Statistic
-from .canonical import text_of
 from .design import Design
 from .hints import Hints, loss
 from .limits import Limits
@@ -27,7 +27,7 @@ from .released.figures import Bounds, Figure
 from .released.mixtures import Floats
 from .released.values import Keys, Lists, Value, objects
 from .running import restored
-from .words import counts_for
+from .words import limits_in_words
 
 if TYPE_CHECKING:
     from .plan import Sql
@@ -48,21 +48,16 @@ def answer(plan: Sql, raw: Mapping[str, Any]) -> Answer:
     assert design is not None
     spreads = {**design.spreads, **doubts(plan.questions)}
     keys = {key.name: _keys(key.typed.kind.type, raw["keys"][key.name]) for key in plan.front.keys}
-    columns: dict[str, Value] = {**keys, **_columns(plan, design, advice, raw, size, raises=True)}
-    measured: dict[str, Value] = {**keys, **_columns(plan, design, advice, raw, size, raises=False)}
-
-    def names(node: exp.Expression) -> str | None:
-        text = text_of(node)
-        if text in plan.front.aggregates:
-            return text
-        return outermost.named.get(text)
+    columns: dict[str, Value] = {**keys, **aggregate_columns(plan, design, advice, raw, size, raises=True)}
+    measured: dict[str, Value] = {**keys, **aggregate_columns(plan, design, advice, raw, size, raises=False)}
+    names = outermost.name_of
 
     def value(node: exp.Expression) -> Value:
         return evaluate(node, columns, names, size)
 
     outputs: dict[str, Value] = {}
     for name, node in outermost.outputs:
-        outputs[name] = _floored(value(node)) if plan.floor else value(node)
+        outputs[name] = floored(value(node)) if plan.floor else value(node)
     kept = np.arange(size)
 
     def later(node: exp.Expression) -> Value:
@@ -104,7 +99,7 @@ def _keys(kind: Any, values: Any) -> Keys:
     return Keys(objects([restored(each) for each in values]), kind)
 
 
-def _columns(
+def aggregate_columns(
     plan: Sql, design: Design, advice: Advice | None, raw: Mapping[str, Any], size: int, *, raises: bool
 ) -> dict[str, Value]:
     """Every aggregate, by its text; raised by what limits cut, or as it was measured."""
@@ -157,7 +152,7 @@ def _band(value: Floats, low: Floats, high: Floats) -> Callable[[float], Bounds]
     return within
 
 
-def _floored(value: Value) -> Value:
+def floored(value: Value) -> Value:
     """Nothing below 0, where people asked for that; `raw` keeps what it was."""
     if isinstance(value, Lists):
         return Lists(tuple(images.clip(each, 0.0) for each in value.places))
@@ -166,7 +161,7 @@ def _floored(value: Value) -> Value:
 
 def _shown(plan: Sql, node: exp.Expression) -> Any:
     """How a quantile of dates is written."""
-    each = plan.front.aggregates.get(text_of(node))
+    each = plan.front.aggregates.get(plan.front.outermost.name_of(node) or "")
     if not isinstance(each, Ranked) or each.leaves.type == "real":
         return None
     leaves = each.leaves
@@ -191,12 +186,12 @@ def notes(
     lines = []
     unit = plan.unit.column or "row"
     if plan.front.units:
-        lines.append(f"{counts_for(plan, design.limits)}; one that holds more is weighted down, not cut off")
+        lines.append(limits_in_words(plan, design))
     if advice is not None:
         lines += _losses(plan, advice, raw)
     elif plan.hints is not None:
         lines.append(f"{expected_loss(plan, plan.hints)}; the intervals do not rely on that")
-    elif plan.layout.histograms:
+    elif exposed_names(plan):
         lines.append(f"{UNKNOWN}{_sides(shown)}; {_KNOW}")
     if design.selects:
         votes = design.votes
@@ -205,11 +200,14 @@ def notes(
         lines.append(f"groups of fewer than about {least:.3g} {unit}s are left out; how many there are is private")
     if plan.front.keys:
         lines.append("rows without a group (NULL) are left out")
+    if owned := [table for table, words in plan.paths.items() if LEFT_OUT in words]:
+        lines.append(f"rows of {' and '.join(owned)} whose key leads to nobody are left out; {_ORPHANS}")
     if any(isinstance(each, Ranked) and each.end for each in plan.front.aggregates.values()):
         lines.append("MIN and MAX are read where ranks stand out from the noise: a little inside")
     return lines + cell_words.note(plan)
 
 
+_ORPHANS = "orphans(data, table) tells about how many, for a price"
 UNKNOWN = "what that cuts from the numbers is not known"
 _KNOW = "limits='advise' lets the adviser choose limits and measure it, unclip=True measures it for these"
 _UNSEEN = "noise hid from the adviser how much units hold, so what limits cut from {} is not known; spend more"
@@ -255,7 +253,7 @@ def _losses(plan: Sql, advice: Advice, raw: Mapping[str, Any]) -> Iterator[str]:
         if cut is None:
             unseen.append(what)
             continue
-        if name in measures and measures[name].signed:
+        if (name in measures and measures[name].signed) or (advice.unweighted and not cut.doubt):
             continue
         held = abs(sum({**raw["numbers"], **raw["distinct"]}.get(name, ()))) + cut.loss
         if name != COUNTED and held > 0:
@@ -308,7 +306,7 @@ def expected(plan: Sql, alpha: float, limits: Limits | None = None) -> dict[str,
         return {}
     found: dict[str, float] = {}
     for name, node in plan.front.outermost.outputs:
-        text = text_of(node)
+        text = plan.front.outermost.name_of(node) or ""
         each = plan.front.aggregates.get(text)
         if isinstance(each, Statistic):
             made = each.formula({name: figures.measured(name, np.zeros(1)) for name in design.spreads})

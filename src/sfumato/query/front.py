@@ -4,14 +4,17 @@ from __future__ import annotations
 
 import math
 from collections.abc import Mapping
+from contextlib import suppress
 from dataclasses import dataclass, replace
 from fractions import Fraction
-from functools import cached_property
+from functools import cached_property, lru_cache
 from typing import Any
 
 from sqlglot import exp
 
-from ..schema import Schema
+from ..record import canonical as canonical_text
+from ..schema import Schema, Table
+from ..sources.mentions import mentions
 from ..units import Unit
 from .aggregates import VOTES, Aggregate, Interval, Ranked, Statistic
 from .canonical import UnsureError, canonical
@@ -21,9 +24,11 @@ from .kinds import Kind, Typed
 from .outermost import Outermost, outputs_of, shown_as, take_apart
 from .parsing import parsed, too_deep
 from .refusal import QueryError
-from .relations.bases import steady
+from .relations.bases import owners, steady
 from .relations.reading import Reading, base_tables, reading
 from .relations.rows_of import with_ctes
+
+_NOTHING: Mapping[str, Table] = {}
 
 
 @dataclass(frozen=True)
@@ -56,6 +61,11 @@ class Front:
     def units(self) -> bool:
         """May a unit have several rows, so that its contribution must be bounded?"""
         return self.reading.unit is not None
+
+    @cached_property
+    def private_tables(self) -> frozenset[str]:
+        """The private tables that its rows come from."""
+        return owners(self.rows({}))
 
     def rows(self, columns: Mapping[str, Typed]) -> exp.Query:
         """The rows with their unit, keys k0, k1, ... and these columns; only rows of groups that are given."""
@@ -120,32 +130,94 @@ class Front:
 
 
 def front(
-    text: str, schema: Schema, unit: Unit, *, bounds: Mapping[str, Interval], keys: Mapping[str, Any], noise: str
+    text: str,
+    schema: Schema,
+    unit: Unit,
+    *,
+    bounds: Mapping[str, Interval],
+    keys: Mapping[str, Any],
+    noise: str,
+    written: str | None = None,
+    released: Mapping[str, Table] = _NOTHING,
+) -> Front:
+    """Read a query, and show its answer as `written` asks for it. What was read lately is not read again: a plan has
+    several forms, and dashboards ask the same all day."""
+    stored = tuple(map(canonical_text, (schema, unit, dict(released))))
+    options = tuple(repr(sorted(option.items())) for option in (bounds, keys))  # 1, 1.0 and True are other groups
+    return _front(QueryWords((text, noise, written, *stored, *options), schema, unit, bounds, keys, released))
+
+
+def forget() -> None:
+    """Read every query anew from now on: for tests that change how queries are read."""
+    _front.cache_clear()
+
+
+@dataclass(frozen=True, eq=False)
+class QueryWords:
+    """What a query is read from; the same where it is the same in the plan's JSON."""
+
+    words: tuple[Any, ...]
+    schema: Schema
+    unit: Unit
+    bounds: Mapping[str, Interval]
+    keys: Mapping[str, Any]
+    released: Mapping[str, Table]
+
+    def __eq__(self, other: object) -> bool:
+        return isinstance(other, QueryWords) and self.words == other.words
+
+    def __hash__(self) -> int:
+        return hash(self.words)
+
+
+@lru_cache(maxsize=64)
+def _front(query: QueryWords) -> Front:
+    text, noise, written, *_ = query.words
+    plain = _read(
+        text, query.schema, query.unit, bounds=query.bounds, keys=query.keys, noise=noise, released=query.released
+    )
+    with suppress(UnsureError):  # another text was put in its place
+        return plain if written is None else _presented(plain, written)
+    return plain
+
+
+def _read(
+    text: str,
+    schema: Schema,
+    unit: Unit,
+    *,
+    bounds: Mapping[str, Interval],
+    keys: Mapping[str, Any],
+    noise: str,
+    released: Mapping[str, Table],
 ) -> Front:
     """Read a query. What cannot be answered privately is refused, with the clause underlined."""
-    tree = parsed(text)
-    try:
-        query, tables = with_ctes(tree, base_tables(schema, unit, asked(tree)), unit)
+
+    def read(tree: exp.Query, names: frozenset[str] | None) -> Front:
+        query, tables = with_ctes(tree, base_tables(schema, unit, asked(tree), released, names=names), unit)
         if not isinstance(query, exp.Select):
             raise QueryError(
                 "Only a SELECT with aggregates is answered.",
                 "aggregate over the union: SELECT ... FROM (SELECT ... UNION ALL SELECT ...)",
                 query,
             )
-        read = reading(query, tables, unit)
-        if not read.private:
-            raise QueryError(
-                "The query reads public tables only: it needs no privacy.", "run it on the tables themselves", query
-            )
-        outermost = take_apart(query, read, bounds=bounds, noise=noise)
+        rows = reading(query, tables, unit)
+        if not rows.private:
+            raise _nothing_private(tree, query, schema)
+        outermost = take_apart(query, rows, bounds=bounds, noise=noise)
         return Front(outermost, keys_of(outermost.keys, keys))
+
+    try:
+        with suppress(QueryError):  # which may name tables and columns that the query does not
+            return read(tree := parsed(text), mentions(tree).names)
+        return read(parsed(text), None)
     except QueryError as problem:
         raise problem.within(text) from None
     except RecursionError:
         raise too_deep() from None
 
 
-def presented(front: Front, text: str) -> Front:
+def _presented(front: Front, text: str) -> Front:
     """The same questions, shown as this text asks for them."""
     tree = parsed(text)
     select = canonical(tree)
@@ -155,3 +227,15 @@ def presented(front: Front, text: str) -> Front:
         return replace(front, outermost=shown_as(front.outermost, select, outputs_of(tree)))
     except (QueryError, StopIteration):
         raise UnsureError from None
+
+
+def _nothing_private(tree: exp.Query, query: exp.Select, schema: Schema) -> QueryError:
+    """The outermost rows belong to nobody. Where a private table is read elsewhere, nobody is sent past us."""
+    read = [table.name.lower() for table in tree.find_all(exp.Table)]
+    private = sorted(name for name, table in schema.tables.items() if table.private and name.lower() in read)
+    if private:
+        rule = f"The rows that are aggregated are of public tables; {private[0]} is read without being counted."
+        return QueryError(rule, f"aggregate rows of {private[0]}, or leave it out", query)
+    names = ", ".join(dict.fromkeys(name for name in read if name in {each.lower() for each in schema.tables}))
+    rule = "The query reads public tables only: it needs no privacy."
+    return QueryError(rule, f"run it on {names or 'the tables'} without us", query)

@@ -120,7 +120,7 @@ def limits(plan: Sql, hints: Hints) -> Limits:
 def loss(plan: Sql, hints: Hints, chosen: Limits) -> float:
     """The share of all rows that these limits are expected to take away."""
     tail = hints.lengths(plan.blur.kind)
-    return float(tail.cut(float(chosen.rows))[0]) / tail.total()
+    return float(tail.cut(float(chosen.rows))[0]) / tail.total
 
 
 def _groups(plan: Sql, hints: Hints) -> int:

@@ -6,9 +6,9 @@ import datetime
 import itertools
 import math
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from fractions import Fraction
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from sqlglot import exp
 
@@ -16,11 +16,9 @@ from .. import checks, times
 from ..errors import ArgumentError
 from ..sources.vocabulary import call
 from .expressions import trees
-from .kinds import Kind, Typed
+from .kinds import FEW, MANY_DAYS, Kind, Typed
+from .public_images import Image
 from .refusal import QueryError
-
-if TYPE_CHECKING:
-    from ..sources import Connection
 
 SELECT = "select"
 """keys={"ward": "select"}: choose groups privately even where they are public."""
@@ -28,54 +26,27 @@ MOST = 10**6
 _LONG = 50
 _SHOWN = 8  # values that a refusal lists
 _BETWEEN = "\x1f"  # the separator of old: no text of a key holds it, or else the list is written out
-FEW = 1000
-"""Whole numbers and days are public groups where the schema allows no more than this."""
 _ORDER = (bool, int, float, str, datetime.date, datetime.datetime)
 
 
 @dataclass(frozen=True)
 class Key:
-    """What the query groups by. values: given in public; origin: (table, column) of a public table that holds them."""
+    """What the query groups by.
+
+    values  given in public
+    origin  (table, column) of a public table that holds them
+    image   what they are made of, where that is public
+    """
 
     name: str
     typed: Typed
     values: tuple[Any, ...] | None
     origin: tuple[str, str] | None
+    image: Image | None = None
 
     @property
     def known(self) -> bool:
-        return self.values is not None or self.origin is not None
-
-
-def blocks(keys: Sequence[Key]) -> list[list[int]]:
-    """The places of keys that belong together: columns of one row of a public table, which are listed as they occur
-    there. Every other key is alone, and so is one whose values somebody gave."""
-    found: dict[Any, list[int]] = {}
-    for place, key in enumerate(keys):
-        row = None if key.origin is None else key.typed.kind.row
-        found.setdefault(place if row is None else (key.origin[0], row), []).append(place)  # type: ignore[index]
-    return list(found.values())
-
-
-def listed(keys: Sequence[Key], connection: Connection) -> list[tuple[Any, ...]]:
-    """All groups: every combination of values that are given and of what public tables hold."""
-    together = blocks(keys)
-    places = [place for block in together for place in block]
-    order = sorted(range(len(places)), key=places.__getitem__)
-    lists = [_block([keys[place] for place in block], connection) for block in together]
-    rows = (tuple(itertools.chain.from_iterable(parts)) for parts in product(lists))
-    return [tuple(row[at] for at in order) for row in rows]
-
-
-def _block(keys: Sequence[Key], connection: Connection) -> list[tuple[Any, ...]]:
-    """The values of one key, or the different rows of several columns of a public table; none with a NULL."""
-    if len(keys) == 1 and keys[0].values is not None:
-        return [(value,) for value in keys[0].values]
-    origins = [key.origin for key in keys if key.origin is not None]
-    names = [exp.column(column, quoted=True) for _, column in origins]
-    found = connection.run(exp.select(*names).distinct().from_(exp.to_table(origins[0][0], quoted=True)))
-    rows = zip(*(column.to_pylist() for column in found.columns), strict=True)
-    return sorted((row for row in rows if None not in row), key=lambda row: tuple(map(ordering, row)))
+        return self.values is not None or self.origin is not None or self.image is not None
 
 
 def keys_of(groups: Mapping[str, Typed], given: Mapping[str, Any]) -> tuple[Key, ...]:
@@ -91,8 +62,32 @@ def keys_of(groups: Mapping[str, Typed], given: Mapping[str, Any]) -> tuple[Key,
         elif asked is not None:
             found.append(Key(name, typed, _checked(asked, name, typed.kind), None))
         else:
-            found.append(Key(name, typed, _public(typed.kind), typed.kind.origin))
-    return tuple(found)
+            values, image = public_values(typed.kind), typed.kind.image
+            most = 2 * (MANY_DAYS if values is not None else FEW)
+            image = None if image is None or _rows(image) > most else image
+            found.append(Key(name, typed, values, typed.kind.origin, image))
+    return _few_enough(found)
+
+
+def _rows(image: Image) -> int:
+    """Of how many combinations of listed values it is made."""
+    kinds = [use.listed for use in image.uses.values() if use.listed is not None]
+    return math.prod(len(public_values(kind, MANY_DAYS) or ()) for kind in kinds)
+
+
+def _few_enough(keys: Sequence[Key]) -> tuple[Key, ...]:
+    """Without images that are made of lists alone, where together they might be more groups than an answer has: then
+    the groups are chosen privately, as they were before there were images."""
+    sizes = {key.name: _rows(key.image) for key in keys if key.image is not None and _of_lists(key)}
+    if math.prod(sizes.values()) <= MOST:
+        return tuple(keys)
+    return tuple(replace(key, image=None) if key.name in sizes else key for key in keys)
+
+
+def _of_lists(key: Key) -> bool:
+    """Is the schema all that says which groups there are, and only by an image?"""
+    tables = [] if key.image is None else [use for use in key.image.uses.values() if use.tree is not None]
+    return key.values is None and key.origin is None and not tables
 
 
 def check_groups(keys: Sequence[Key]) -> None:
@@ -118,14 +113,13 @@ def _few(sizes: Iterable[int]) -> None:
         )
 
 
-def _public(kind: Kind) -> tuple[Any, ...] | None:
+def public_values(kind: Kind, most: int = FEW) -> tuple[Any, ...] | None:
     """All values, where the schema tells them and they are few: categories, small whole numbers, the days of a year."""
-    if kind.values is not None or kind.lower is None or kind.upper is None or kind.type not in ("whole", "date"):
+    if kind.values is not None or not kind.listable(most):
         return kind.values
-    if kind.upper - kind.lower >= FEW:
-        return None
+    assert kind.lower is not None and kind.upper is not None
     numbers = range(int(kind.lower), int(kind.upper) + 1)
-    return tuple(times.read(each, "date") for each in numbers) if kind.type == "date" else tuple(numbers)
+    return tuple(times.read(each, "date") for each in numbers) if kind.is_date else tuple(numbers)
 
 
 def _checked(values: Any, name: str, kind: Kind) -> tuple[Any, ...]:

@@ -10,7 +10,12 @@ from typing import Any, Literal
 from sqlglot import exp
 
 from ..schema import Column
+from .public_images import Image
 
+FEW = 1000
+"""Whole numbers and days are public groups where the schema allows no more than this."""
+MANY_DAYS = 10_000
+"""So many days, or whole numbers, are looked through for those that can occur."""
 Type = Literal["real", "whole", "flag", "text", "key", "date", "moment", "span"]
 
 SQL_TYPES: dict[str, str] = {
@@ -21,6 +26,25 @@ SQL_TYPES: dict[str, str] = {
     "date": "DATE",
     "moment": "TIMESTAMP",
 }
+
+
+@dataclass(frozen=True)
+class Likely:
+    """Where values lie by what the query says of its rows, or beyond which hardly any unit comes.
+
+    Only what is added up, counted in leaves or the like is *clamped* to it: so what a unit may move is bounded by it
+    whatever rows hold, and no other expression relies on it. Were it wrong, a number would be off, and nothing else.
+
+    generous  a limit of ours, far beyond what is usual, for what has none of its own, as the rows of one unit
+    """
+
+    lower: Fraction | None = None
+    upper: Fraction | None = None
+    generous: bool = False
+
+    @property
+    def bounded(self) -> bool:
+        return self.lower is not None and self.upper is not None
 
 
 @dataclass(frozen=True)
@@ -36,7 +60,11 @@ class Kind:
     row      which row of that table it is from: columns of equal `row` hold values that stand in one row of it
     unit     is this the very column that names the unit?
     nullable might it be NULL?
+    reference  (table, column) that a declared key leads to: a cell of that column, or of a key that leads there, of a
+             row of this very unit, as the engine's view holds it. All such have one type in the engine
+    image    the same expression over what is public, where its values are told by that alone
     places   of a real: values are decimals of so many places and at most 15 digits; in the engine, the doubles nearest
+    likely   where it lies by what the query says, beyond what is sure
     """
 
     type: Type
@@ -48,10 +76,29 @@ class Kind:
     nullable: bool = True
     places: int | None = None
     row: Any = field(default=None, compare=False)
+    reference: tuple[str, str] | None = field(default=None, compare=False)
+    image: Image | None = field(default=None, compare=False, repr=False)
+    likely: Likely | None = field(default=None, compare=False, repr=False)
 
     @property
     def numeric(self) -> bool:
         return self.type in ("real", "whole")
+
+    @property
+    def is_real(self) -> bool:
+        return self.type == "real"
+
+    @property
+    def is_whole(self) -> bool:
+        return self.type == "whole"
+
+    @property
+    def is_flag(self) -> bool:
+        return self.type == "flag"
+
+    @property
+    def is_date(self) -> bool:
+        return self.type == "date"
 
     @property
     def temporal(self) -> bool:
@@ -65,7 +112,25 @@ class Kind:
 
     def moved(self) -> Kind:
         """The same values, out of other rows."""
-        return replace(self, unit=False, nullable=True, row=None)
+        return replace(self, unit=False, nullable=True, row=None, reference=None, image=None)
+
+    @property
+    def within_unit(self) -> bool:
+        """Has each of its values one unit's rows alone: its name, or a key of something that it owns?"""
+        return self.unit or self.reference is not None
+
+    def or_missing(self) -> Kind:
+        """The same values, or NULL where an outer join found no row: then it does not name the unit."""
+        image = None if self.image is None else self.image.missing()
+        return replace(self, unit=False, nullable=True, image=image)
+
+    def listable(self, most: int = FEW) -> bool:
+        """Does the schema list its values, or bound whole numbers or days so that there are no more than this?"""
+        if self.values is not None:
+            return True
+        if self.lower is None or self.upper is None or self.type not in ("whole", "date"):
+            return False
+        return self.upper - self.lower < most
 
     @property
     def bounded(self) -> bool:

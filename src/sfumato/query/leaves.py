@@ -98,7 +98,7 @@ class Leaves:
         """The value, clamped to the bounds where it may be outside. Comparisons leave NULL a NULL; NaN, if there were
         one, counts as large."""
         tree = x.tree.copy()
-        if self.type == "real" and x.kind.type != "real":
+        if self.type == "real" and not x.kind.is_real:
             tree = trees.cast(tree, "DOUBLE")
         if self._holds(x.kind):
             return tree
@@ -163,25 +163,34 @@ def leaves_of(
     noise  "gaussian" or "laplace": which tree has the least error depends on it
     node   the clause to underline where this is refused
     """
-    if kind.type not in ("real", "whole", "date", "moment"):
+    if not (kind.numeric or kind.temporal):
         rule = f"A quantile is taken of numbers, dates or moments, and these values are of type {kind.type}."
-        raise QueryError(rule, "take the quantile of another column, or COUNT(*) by this one", node)
+        write = ""
+        if kind.textual and isinstance(node, exp.Min | exp.Max | exp.Median):
+            write = f"{node.key.upper()}(CAST({node.this.sql('duckdb')} AS DECIMAL(9, 2)))"
+        instead = f"read numbers in it: {write}" if write else "take the quantile of another column"
+        raise QueryError(rule, f"{instead}, or COUNT(*) by this one", node, write=write)
     low: Any
     high: Any
     low, high = bounds if bounds is not None else (kind.lower, kind.upper)
+    if bounds is None and not kind.bounded and kind.likely is not None and not kind.likely.generous:
+        low, high = kind.likely.lower, kind.likely.upper  # what lies beyond counts at the ends, as with given bounds
     if low is None or high is None:
         limits = "greatest(least(x, 100), 0), or give bounds" if kind.numeric else "bounds"
         rule = "A quantile needs bounds that do not come from the data, and these values have none."
         raise QueryError(rule, f"use {limits}: bounds={{name of the column: (lowest, highest)}}", node)
-    if kind.type in ("date", "moment"):
-        low, high = (times.read(int(end), kind.type) if isinstance(end, Fraction) else end for end in (low, high))
+    if kind.temporal:
+        low, high = (times.nearest(int(end), kind.type) if isinstance(end, Fraction) else end for end in (low, high))
     if high < low:
         raise QueryError("The lower bound of a quantile is above its upper bound.", "swap them", node)
-    if kind.type in ("date", "moment"):
-        step = datetime.timedelta(days=1) if kind.type == "date" else _MICROSECOND
-        return _whole_leaves(kind.type, Fraction(0), Fraction((high - low) // step), noise, resolution, low)
+    if kind.temporal:
+        days = kind.is_date
+        step = datetime.timedelta(days=1) if days else _MICROSECOND
+        return _whole_leaves(
+            "date" if days else "moment", Fraction(0), Fraction((high - low) // step), noise, resolution, low
+        )
     low, high = Fraction(low), Fraction(high)
-    if kind.type == "whole":
+    if kind.is_whole:
         low, high = Fraction(max(math.ceil(low), INT64[0])), Fraction(min(math.floor(high), INT64[1]))
         if low > high:
             raise QueryError("There is no whole number between the bounds of a quantile.", "widen them", node)
@@ -263,14 +272,14 @@ def bin_of(x: Typed, edges: Sequence[Any], node: exp.Expression | None = None) -
 
     An edge of real numbers is the float nearest to the number given, so a value written like an edge is on it.
     """
-    if x.kind.type not in ("real", "whole", "date", "moment"):
+    if not (x.kind.numeric or x.kind.temporal):
         rule = f"HISTOGRAM counts numbers, dates or moments, and these values are of type {x.kind.type}."
         raise QueryError(rule, "GROUP BY this column instead", node)
     if not 2 <= len(edges) <= MOST_BINS + 1 or any(high <= low for low, high in pairwise(edges)):
         rule = f"HISTOGRAM takes 2 to {MOST_BINS + 1} edges, each above the one before."
         raise QueryError(rule, "list them in order, such as HISTOGRAM(x, [0, 10, 20, 50])", node)
     marks = list(edges)
-    if x.kind.type == "whole":
+    if x.kind.is_whole:
         # x < edge just where x < ceil(edge); the last edge is included, so it is the floor.
         marks = [*(math.ceil(edge) for edge in edges[:-1]), math.floor(edges[-1])]
         if not all(INT64[0] <= mark <= INT64[1] for mark in marks):

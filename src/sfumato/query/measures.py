@@ -14,6 +14,7 @@ from ..errors import ArgumentError
 from ..sources.duckdb import DUCKDB
 from ..sources.vocabulary import call
 from .expressions import trees
+from .expressions.likely import USUAL
 
 WEIGHT_BITS = 12
 """A unit's weight is a whole number of 2^-12."""
@@ -41,6 +42,7 @@ class Measure:
     nullable  might a row be NULL?
     inside    is what a row adds known to lie in the interval, so that nothing needs to be clamped?
     counted_by  the measure that counts the rows which add something; empty where the sum stands for itself
+    generous  is the interval far wider than what is usual (likely.py)?
     """
 
     name: str
@@ -52,6 +54,12 @@ class Measure:
     nullable: bool = True
     inside: bool = False
     counted_by: str = ""
+    generous: bool = False
+
+    @property
+    def usual(self) -> Fraction:
+        """About what a large row adds; where that is not known, so little that what rows hold is looked for near it."""
+        return self.largest / USUAL if self.generous else self.largest
 
     @property
     def signed(self) -> bool:

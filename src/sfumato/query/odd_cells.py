@@ -10,10 +10,10 @@ from ..errors import PlanError
 from .ask import schema_and_unit, sql
 from .cell_words import all_rows, checkable
 from .expressions.functions.cells import NAME
+from .plan import Sql
 
 if TYPE_CHECKING:
     from ..units import Unit
-    from .plan import Sql
 
 
 def unreadable(data: Any, table: str | None = None, *, unit: Unit | None = None, **options: Any) -> Sql:
@@ -35,7 +35,9 @@ def unreadable(data: Any, table: str | None = None, *, unit: Unit | None = None,
         raise PlanError(f"table {read.name!r} has no column whose cells could be unreadable: keys are read as they are")
     counts = [f"COUNT_IF({NAME.upper()}({_quoted(name)})) AS {_quoted(name)}" for name in names]
     text = f"SELECT {', '.join([f'COUNT(*) AS {_quoted(all_rows(names))}', *counts])} FROM {_quoted(read.name)}"
-    return sql(text, data, unit=unit, **options)
+    plan = sql(text, data, unit=unit, **options)
+    assert isinstance(plan, Sql)  # one SELECT over one table
+    return plan
 
 
 def _quoted(name: str) -> str:

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Container, Iterable, Iterator, Mapping
 from dataclasses import dataclass, field, replace
 from fractions import Fraction
+from functools import cached_property
 from typing import Any
 
 from sqlglot import exp
@@ -13,10 +14,14 @@ from .. import times
 from . import aggregates
 from .aggregates import Aggregate, Argument, Interval
 from .canonical import text_of
+from .expressions import distinct_pairs
 from .kinds import Kind, Typed
 from .measures import stored_text
+from .other_ways import counting, once_per_unit, per_unit_first, with_where
 from .refusal import QueryError, typed_name
 from .relation import Scope
+from .relations.bases import steady
+from .relations.joins import units_in
 from .relations.reading import Reading
 
 _HISTOGRAM = "HISTOGRAM"
@@ -45,6 +50,26 @@ class Outermost:
     """By the text of a key's expression: its name."""
     aliases: Mapping[str, tuple[str, ...]]
     """By name of an output, in lower case: the texts of its aggregates."""
+
+    def name_of(self, node: exp.Expression) -> str | None:
+        """The aggregate or the key that a part of the query is."""
+        if (name := self._names.get(id(node), "")) != "":
+            return name
+        text = text_of(node)
+        name = text if text in self.aggregates else self.named.get(text)
+        if id(node) in self._nodes:
+            self._names[id(node)] = name
+        return name
+
+    @cached_property
+    def _names(self) -> dict[int, str | None]:
+        return {}
+
+    @cached_property
+    def _nodes(self) -> frozenset[int]:
+        """The parts of the query: they live as long as it does, so that no other node is taken for one of them."""
+        roots = [*(node for _, node in self.outputs), *_later(self.select)]
+        return frozenset(id(node) for root in roots for node in root.walk())
 
 
 @dataclass
@@ -81,11 +106,14 @@ class _Taking:
             if list(_aggregates(meant)):
                 raise QueryError("A query cannot group by an aggregate.", "group by columns of the tables", node)
             typed = self.reading.translate(meant)
-            if typed.kind.unit:
+            if typed.kind.within_unit:
                 raise QueryError(
-                    "Each group would be one unit, so the answer would be about single units.",
-                    "aggregate over many units; what is computed per unit goes into a subquery with GROUP BY on it",
+                    "Each group would be one unit, so the answer would be about single units."
+                    if typed.kind.unit
+                    else "Each group would hold rows of one unit, so the answer would be about single units.",
+                    f"aggregate over many units: {per_unit_first(select)}",
                     node,
+                    query=per_unit_first(select),
                 )
             name = next((name for name, each in outputs.items() if text_of(each) == text_of(meant)), None)
             name = name or (meant.name.lower() if isinstance(meant, exp.Column) else f"group {len(self.keys) + 1}")
@@ -121,6 +149,7 @@ class _Taking:
                     f"{node.name} is neither one of the groups nor inside an aggregate.",
                     f"add it to GROUP BY, or aggregate it, as in COUNT({node.name})",
                     node,
+                    write=f"COUNT({text_of(node)})",
                 )
             self.named[text_of(node)] = name
 
@@ -150,11 +179,10 @@ class _Taking:
                 raise QueryError("COUNT_IF counts the rows that a condition holds for.", "write a condition", node)
             return aggregates.count(aggregates.counted(aggregates.kept(truth.tree, condition), text_of(whole)))
         if isinstance(node.this, exp.Distinct):
-            raise QueryError(
-                f"{node.key.upper()}(DISTINCT ...) has no bound on how far one unit moves it.",
-                "use a subquery that makes the values distinct per unit, or COUNT(DISTINCT ...)",
-                node,
-            )
+            if isinstance(node, exp.Min | exp.Max) and len(node.this.expressions) == 1:  # the same as of all values
+                node = type(node)(this=node.this.expressions[0].copy())
+            else:
+                raise self._of_different(node, whole)
         if type(node) in aggregates.OF_SUMS:
             x = self._argument(node.this, condition, alias)
             return aggregates.OF_SUMS[type(node)](x, self._centre(x))
@@ -169,8 +197,19 @@ class _Taking:
             return self._quantiles(whole, node.this, node.args["quantile"], condition, alias)
         if isinstance(node, exp.PercentileCont | exp.PercentileDisc) and node.expression is not None:
             return self._quantiles(whole, node.this, node.expression, condition, alias)
-        name = typed_name(node) if isinstance(node, exp.Func) else "This"
+        inner = node.this if isinstance(node, exp.IgnoreNulls | exp.RespectNulls) else node
+        name = typed_name(inner) if isinstance(inner, exp.Func) else "This"
         raise QueryError(f"{name} is not an aggregate that can be blurred.", f"use one of {_KNOWN}", whole)
+
+    def _of_different(self, node: exp.Expression, whole: exp.Expression) -> QueryError:
+        """Many units may have the same value, so one of them may move the sum by all of it, or by nothing."""
+        names = units_in(self.scope) if self.reading.protects.column is not None else []
+        query = once_per_unit(node, names[0]) if names and node is whole else ""
+        rule = f"{node.key.upper()}(DISTINCT ...) over all units would compare rows of different units."
+        instead = (
+            f"take it of the rows of each unit first: {query}" if query else "take it per unit in a subquery first"
+        )
+        return QueryError(rule, f"{instead}; or use COUNT(DISTINCT ...)", whole, query=query)
 
     def _named_function(
         self, node: exp.Anonymous, whole: exp.Expression, condition: exp.Expression | None, alias: str
@@ -179,25 +218,25 @@ class _Taking:
             x = self._argument(node.expressions[0], condition, alias)
             return aggregates.NAMED[node.name.upper()](x, self._centre(x))
         if len(node.expressions) != 2 or not isinstance(node.expressions[1], exp.Array):
-            raise QueryError(
-                "A histogram needs edges that do not come from the data.", "write HISTOGRAM(x, [0, 10, 20])", whole
-            )
+            first = text_of(node.expressions[0]) if node.expressions else "x"
+            histogram = f"HISTOGRAM({first}, [0, 10, 20])"
+            rule = "A histogram needs edges that do not come from the data."
+            raise QueryError(rule, f"write {histogram}", whole, write=histogram if node.expressions else "")
         values = self.reading.translate(node.expressions[0])
         edges = tuple(_edge(each, values.kind) for each in node.expressions[1].expressions)
         return aggregates.binned(Typed(aggregates.kept(values.tree, condition), values.kind), edges, whole)
 
     def _count(self, node: exp.Count, condition: exp.Expression | None) -> Aggregate:
         if isinstance(node.this, exp.Distinct):
-            if len(node.this.expressions) != 1:
-                raise QueryError("COUNT(DISTINCT) takes one column.", "concatenate the columns", node)
-            x = self.reading.translate(node.this.expressions[0])
+            x = distinct_pairs.counted(node.this, self.reading.translate, steady)
             if x.kind.unit and condition is None:
                 return aggregates.units()
             if x.kind.unit:
                 raise QueryError(
                     "Units are counted over the rows of a group, which a FILTER would split.",
-                    "use WHERE, or GROUP BY the condition",
+                    f"use WHERE, or GROUP BY the condition: {with_where(node)}",
                     node,
+                    query=with_where(node),
                 )
             return aggregates.DistinctValues(aggregates.kept(x.tree, condition), text_of(node))
         if node.this is None or isinstance(node.this, exp.Star):
@@ -218,14 +257,18 @@ class _Taking:
             whole = exp.cast(x.tree, "BIGINT")
             x = Typed(whole, Kind("whole", Fraction(0), Fraction(1), nullable=x.kind.nullable))
         if not x.kind.numeric:
-            raise QueryError(f"Numbers are added up, and this is of type {x.kind.type}.", "use COUNT, or CAST it", node)
+            rule, number = f"Numbers are added up, and this is of type {x.kind.type}.", ""
+            if x.kind.textual:
+                number = f"CAST({text_of(node)} AS DECIMAL(9, 2))"
+            raise QueryError(rule, f"use {number}, or COUNT" if number else "use COUNT", node, write=number)
         given = self._bounds(node, alias)
         low, high = aggregates.interval_of(x.kind, given, node, alias)
         tree = aggregates.kept(x.tree, condition)
         nullable = x.kind.nullable or condition is not None
         # Rounding may lead a step out of the interval: weights see to that, and rows without weights are clamped.
         inside = given is None and x.kind.bounded and self.reading.unit is not None
-        return Argument(tree, low, high, nullable, x.kind.type == "whole", stored_text(tree), inside)
+        generous = given is None and not x.kind.bounded and x.kind.likely is not None and x.kind.likely.generous
+        return Argument(tree, low, high, nullable, x.kind.is_whole, stored_text(tree), inside, generous)
 
     def _bounds(self, node: exp.Expression, alias: str) -> Interval | None:
         for name in (alias, node.name.lower() if isinstance(node, exp.Column) else "", text_of(node)):
@@ -256,7 +299,10 @@ class _Taking:
         listed = isinstance(chances, exp.Array)
         asked = [_constant(each) for each in (chances.expressions if listed else [chances])]
         if not asked or not all(isinstance(p, Fraction) and 0 <= p <= 1 for p in asked):
-            raise QueryError("A quantile is taken at numbers from 0 to 1.", "write QUANTILE(x, 0.9)", whole)
+            percents = [p for p in asked if isinstance(p, Fraction) and 1 < p <= 100]
+            chance = f"{float(percents[0]) / 100:g}" if len(percents) == len(asked) == 1 else "0.9"
+            write = f"QUANTILE({text_of(x)}, {chance})"
+            raise QueryError("A quantile is taken at numbers from 0 to 1.", f"write {write}", whole, write=write)
         ps = tuple(float(1 - p if desc else p) for p in asked)
         return self._ranked(whole, x, ps, condition, alias, listed=listed, end=0)
 
@@ -280,6 +326,7 @@ class _Taking:
 
 def take_apart(select: exp.Select, reading: Reading, *, bounds: Mapping[str, Interval], noise: str) -> Outermost:
     """Groups and aggregates of a SELECT over these rows."""
+    _refuse_units_alone(select, reading)
     for name in ("distinct", "windows", "laterals", "qualify", "into"):
         if select.args.get(name):
             clause = select.args[name] if isinstance(select.args[name], exp.Expression) else select
@@ -288,7 +335,10 @@ def take_apart(select: exp.Select, reading: Reading, *, bounds: Mapping[str, Int
     taking = _Taking(reading, bounds, noise)
     nodes = aggregates_of(select)
     if not nodes:
-        raise QueryError("The query shows rows: nothing in it aggregates over units.", f"use one of {_KNOWN}", select)
+        rule = "The query shows rows: nothing in it aggregates over units."
+        counts = counting(select)
+        rewrite = f"count them: {counts}; or use one of {_KNOWN}" if counts else f"use one of {_KNOWN}"
+        raise QueryError(rule, rewrite, select, query=counts)
     for node, _ in nodes:
         plain = node.this if isinstance(node, exp.Filter) else node
         if isinstance(plain, exp.Sum) and not isinstance(plain.this, exp.Distinct):
@@ -311,10 +361,12 @@ def outputs_of(select: exp.Select) -> dict[str, exp.Expression]:
     outputs: dict[str, exp.Expression] = {}
     for place, node in enumerate(select.expressions, 1):
         if isinstance(node, exp.Star) or (isinstance(node, exp.Column) and isinstance(node.this, exp.Star)):
-            raise QueryError("SELECT * would show rows.", "aggregate: SELECT COUNT(*) ...", node)
+            raise QueryError("SELECT * would show rows.", "aggregate: SELECT COUNT(*) ...", node, write="COUNT(*)")
         name = _output_name(node, place)
         if name in outputs:
-            raise QueryError(f"Two columns are called {name!r}.", "give one of them another name with AS", node)
+            rule, other = f"Two columns are called {name!r}.", f"{text_of(node.unalias())} AS {name}2"
+            alias = isinstance(node, exp.Alias) and name.isidentifier()
+            raise QueryError(rule, "give one of them another name with AS", node, write=other if alias else "")
         outputs[name] = node.unalias()
     return outputs
 
@@ -368,6 +420,18 @@ def _summed_text(taking: _Taking, node: exp.Expression) -> str:
     return stored_text(aggregates.kept(tree, condition))
 
 
+def _refuse_units_alone(select: exp.Select, reading: Reading) -> None:
+    """SELECT DISTINCT of the unit lists units."""
+    if select.args.get("distinct") is None:
+        return
+    columns = [node.unalias() for node in select.expressions]
+    for column in columns:
+        named = isinstance(column, exp.Column) and not isinstance(column.this, exp.Star)
+        if named and reading.scope.column(column).kind.unit:
+            text = f"count them: COUNT(DISTINCT {column.sql('duckdb')})"
+            raise QueryError("DISTINCT would list single units.", text, column)
+
+
 def is_aggregate(node: exp.Expression) -> bool:
     if isinstance(node, exp.Anonymous):
         return node.name.upper() in (_HISTOGRAM, *aggregates.NAMED)
@@ -405,7 +469,7 @@ def _edge(node: exp.Expression, kind: Kind) -> Any:
             raise QueryError("Edges of a histogram of numbers are numbers.", "write HISTOGRAM(x, [0, 10, 20])", node)
         return found
     try:
-        number = times.days(found) if kind.type == "date" else times.microseconds(found)
+        number = times.days(found) if kind.is_date else times.microseconds(found)
     except ValueError:
         number = None
     if number is None:

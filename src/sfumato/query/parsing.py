@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 import re
+from functools import lru_cache
 
 import sqlglot
 from sqlglot import exp
 from sqlglot.errors import SqlglotError
 
 from .refusal import TYPED, QueryError
+from .spellings import spelt_alike
 
 _TOKEN = re.compile(r"<Token .*?text: (.*), line: \d+, col: .*?>", re.DOTALL)  # the parser's own name for a word
 _LACKING = re.compile(r"Required keyword: '\w+' missing for <class '[\w.]+'>")
@@ -20,18 +22,23 @@ def too_deep() -> QueryError:
 
 
 def parsed(text: str) -> exp.Query:
-    """One SELECT."""
+    """One SELECT: a tree of the caller's own."""
+    return read_only(text).copy()
+
+
+@lru_cache(maxsize=64)
+def read_only(text: str) -> exp.Query:
+    """The same, which others read too: a release parses its query a dozen times."""
     if _HALF.search(text):  # which no terminal, log or engine takes
         raise QueryError("The query holds half of a character.", "write its characters whole, in UTF-8")
     try:
         trees = [tree for tree in sqlglot.parse(text, dialect="duckdb") if tree and not isinstance(tree, exp.Semicolon)]
     except SqlglotError as problem:
-        found = getattr(problem, "errors", None) or [{}]
-        where = f" at line {found[0]['line']}, column {found[0]['col']}" if "line" in found[0] else ""
-        said = _in_words(found[0].get("description", "it cannot be read"))
-        raise QueryError(f"This is not SQL{where}: {said}.", "mend the query there, or see docs/sql.md") from None
+        raise not_sql(problem) from None
     except RecursionError:
         raise too_deep() from None
+    if not trees:
+        raise QueryError("There is no query in this text.", "write SELECT ... FROM ...")
     if len(trees) != 1:
         raise QueryError(f"One query at a time is answered, and there are {len(trees)}.", "ask them one by one")
     if not isinstance(trees[0], exp.Query):
@@ -40,7 +47,16 @@ def parsed(text: str) -> exp.Query:
         node.comments = None  # they are no part of the text that tells expressions apart
         if isinstance(node, exp.Func) and "start" in node.meta:
             node.meta[TYPED] = text[node.meta["start"] : node.meta["end"] + 1].upper()
-    return trees[0]
+    return spelt_alike(trees[0])
+
+
+def not_sql(problem: SqlglotError, dialect: str = "") -> QueryError:
+    """The refusal of what the parser could not read, as SQL or as that of a dialect; the caller raises it."""
+    first = (getattr(problem, "errors", None) or [{}])[0]
+    where = f" at line {first['line']}, column {first['col']}" if "line" in first else ""
+    cause = _in_words(first.get("description", "it cannot be read"))
+    whose = f" of {dialect}" if dialect else ""
+    return QueryError(f"This is not SQL{whose}{where}: {cause}.", "mend the query there, or see docs/sql.md")
 
 
 def _in_words(said: str) -> str:

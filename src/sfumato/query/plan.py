@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
-from contextlib import suppress
 from dataclasses import dataclass, field, replace
 from fractions import Fraction
 from functools import cached_property
@@ -14,10 +13,10 @@ from .. import checks, contributions, events
 from ..checks import Exact
 from ..errors import ArgumentError, PlanError
 from ..openings import ENGINE, Opening
-from ..owners import other_names
+from ..owners import other_names, paths
 from ..plan import Plan, Run, rehearsed_above
 from ..questions import COARSE, PRICE
-from ..record import SHOWN, record
+from ..record import LATER, SHOWN, record
 from ..runs import Bulk
 from ..schema import COMMON_KEYS, Column, Named, Schema, Table, category, key, real
 from ..sources import Connection
@@ -28,15 +27,18 @@ from .advice import ADVICE, Layout
 from .adviser import advised
 from .adviser import check as check_advice
 from .blur import Blur, blur
-from .canonical import UnsureError
+from .candidates import blocks
 from .design import Design, Questions, shares_of
-from .front import Front, front, presented
+from .front import Front, front
+from .generous import check_generous
 from .hints import Hints
 from .hints import limits as limits_by
 from .keys import check_groups
 from .limits import Limits
-from .relations.bases import owners as private_tables
+from .raised import exposed_names
+from .relations.bases import orphans_of
 from .released.answer import Answer
+from .unfolding import unfolded
 
 if TYPE_CHECKING:
     from sqlglot import exp
@@ -44,6 +46,7 @@ if TYPE_CHECKING:
 ADVISED, BOUNDS = "sql-advised", "sql-bounds"
 """What bounds a unit where no record does: limits that an adviser measures, and the query's own bounds of columns."""
 MEASURED = "up to where one {} counts in full was measured, for a part of the price: see the notes on the answer"
+_APART = "rows of one key are hidden together, those of several are not, whoever had them"
 
 
 @record("plan-sql/1")
@@ -77,15 +80,25 @@ class Sql(Plan[Connection, dict[str, Any]]):
     floor: bool = field(default=False, metadata=PRICE)
     unclip: bool = field(default=False, metadata=PRICE)
     hints: Hints | None = field(default=None, metadata=PRICE)
+    released: Mapping[str, Table] = field(default=Named({}), metadata=LATER)
+    """Tables that an earlier release of the same plan leaves, by name: the query reads them as public ones. Such a
+    query runs as a stage of `SqlStages` and nowhere else."""
     written: str | None = field(default=None, compare=False, repr=False, metadata=SHOWN)
     """The query as somebody wrote it, where `text` is the same question in the one way: how the answer is shown."""
     as_written: ClassVar[Sql | None] = None
     """The plan of that query word for word, as earlier versions paid for it."""
+    earlier: ClassVar[tuple[Sql, ...]] = ()
+    """What earlier versions made of the same words and the same budget, where that was another plan."""
+    spares_delta: ClassVar[bool] = False
+    """Was a delta offered, and left out because Laplace noise is smaller?"""
 
     def __post_init__(self) -> None:
         checks.instance(self.text, str, "text", "a query")
         checks.instance(self.schema, Schema, "schema", "a Schema")
+        object.__setattr__(self, "text", unfolded(self.text, self.schema).text)
+        object.__setattr__(self, "schema", self.schema.stored)
         rows_or_users(self.protects)
+        object.__setattr__(self, "released", _released(self.released))
         if (self.epsilon is None) == (self.rho is None):
             raise ArgumentError(
                 "say how much to spend in one way: epsilon (with delta for Gaussian noise), or rho.", code="how-much"
@@ -110,6 +123,8 @@ class Sql(Plan[Connection, dict[str, Any]]):
         if self.hints is not None:
             checks.instance(self.hints, Hints, "hints", "hints by name, such as {'units': 5000, 'rows': 3}")
             self._take_hints(self.hints)
+        if self.limits is not None:
+            check_generous(self.front, self.limits.reach, self.text)
         if self.fixed is not None:
             _ = self.fixed.spreads
             running.check(self.front, self.fixed)
@@ -132,8 +147,17 @@ class Sql(Plan[Connection, dict[str, Any]]):
     @property
     def other_names(self) -> dict[str, str]:
         """Of the tables that the query reads."""
-        read = private_tables(self.front.rows({}))
+        read = self.front.private_tables
         return {table: column for table, column in other_names(self.schema, self.protects).items() if table in read}
+
+    @property
+    def paths(self) -> dict[str, str]:
+        """Of the tables that the query reads."""
+        read = self.front.private_tables
+        links = {orphans_of(name): table.leads for name, table in self.schema.tables.items() if table.leads is not None}
+        apart = {name: f"{link.column} leads to nobody: {_APART}" for name, link in links.items() if name in read}
+        words = {table: words for table, words in paths(self.schema, self.protects).items() if table in read}
+        return words | apart
 
     @property
     def opens(self) -> Opening[Connection]:
@@ -169,20 +193,19 @@ class Sql(Plan[Connection, dict[str, Any]]):
     def front(self) -> Front:
         """The query taken apart: needs no data."""
         kind = "laplace" if self.rho is None and not self.delta else "gaussian"
-        read = front(self.text, self.schema, self.protects, bounds=self.bounds, keys=self.keys, noise=kind)
-        with suppress(UnsureError):  # another text was put in its place
-            return read if self.written is None else presented(read, self.written)
-        return read
+        options: dict[str, Any] = {"bounds": self.bounds, "keys": self.keys, "noise": kind, "released": self.released}
+        return front(self.text, self.schema, self.protects, written=self.written, **options)
 
     @cached_property
     def forms(self) -> tuple[Sql, ...]:
-        """Its query in the one way, then word for word, then with the limits of 1 that stood where nobody gave any."""
+        """Its query in the one way, then word for word, then with the limits of 1 that stood where nobody gave any;
+        then what earlier versions made of it."""
         plan = self.as_written
         if plan is None or plan.limits is None:
-            return (self,) if plan is None else (self, plan)
+            return (self, *self.earlier) if plan is None else (self, plan, *self.earlier)
         ones: dict[str, Any] = {name: 1 for name in ("keys", "values") if getattr(plan.limits, name) is None}
         old = replace(plan, limits=replace(plan.limits, **ones))
-        return (self, plan, old) if ones else (self, plan)
+        return (self, plan, old, *self.earlier) if ones else (self, plan, *self.earlier)
 
     @cached_property
     def questions(self) -> Questions:
@@ -219,7 +242,7 @@ class Sql(Plan[Connection, dict[str, Any]]):
     def design(self, limits: Limits, reaches: Mapping[str, Fraction] | None = None) -> Design:
         """Everything about the noise, for these limits."""
         rest = 1 - self.advice if self.measures_cuts else Fraction(1)
-        weights = self.front.by_question(self.shares)
+        weights = self.front.by_question(self.shares) if self.written is None else self.shares
         shares = shares_of(self.questions, weights, rest, selects=self.front.selects)
         if not self.front.units:
             if limits.reach:
@@ -254,11 +277,15 @@ class Sql(Plan[Connection, dict[str, Any]]):
 
     @property
     def lists(self) -> frozenset[str]:
-        return frozenset(key.origin[0] for key in self.front.keys if key.values is None and key.origin is not None)
+        keys = self.front.keys
+        tables = {key.origin[0] for key in keys if key.values is None and key.origin is not None}
+        together = blocks(keys, self.front.reading.facts)
+        return frozenset(tables).union(*(block.tables for block in together))
 
     def bind(self, connection: Connection) -> None:
         """Refuse statements that the engine does not take, and too many groups in public tables."""
-        if self.lists and not self.front.selects:
+        listed = self.lists or any(key.image is not None for key in self.front.keys)
+        if listed and not self.front.selects:
             running.given(self.front, connection)
         for tree in self._statements.values():
             connection.bind(tree)
@@ -268,8 +295,10 @@ class Sql(Plan[Connection, dict[str, Any]]):
 
     def check_schema(self, schema: Schema) -> None:
         """Refuse data of another schema."""
-        if schema != self.schema:
+        if schema.stored != self.schema:
             raise PlanError("the query was made for another schema: build it with the schema of the data")
+        if self.released:
+            raise PlanError("the query reads what an earlier stage released: it runs within its plan, not by itself")
         self.check_groups()
 
     def _run(self, connection: Connection, run: Run) -> dict[str, Any]:
@@ -292,13 +321,13 @@ class Sql(Plan[Connection, dict[str, Any]]):
             return super()._runs(data, run, count)
         return copies.answers(self.front, self.fixed, data, run.noise, count)
 
-    def _shown(self, raw: Mapping[str, Any]) -> Sql:
+    def as_shown(self, raw: Mapping[str, Any]) -> Sql:
         """Read back from JSON, it is shown as whoever paid for it wrote it."""
         first = raw.get("written")
         return self if self.written is not None or first is None else replace(self, written=first)
 
     def finish(self, raw: dict[str, Any]) -> Answer:
-        return finish.answer(self._shown(raw), raw)
+        return finish.answer(self.as_shown(raw), raw)
 
     def error(self, raw: dict[str, Any], alpha: float) -> Any:
         answer = self.finish(raw)
@@ -311,9 +340,13 @@ class Sql(Plan[Connection, dict[str, Any]]):
     def expected_errors(self, alpha: float) -> Mapping[str, float]:
         return ranks.named(self, finish.expected(self, alpha))
 
+    def expected_work(self) -> Mapping[str, str]:
+        """Nothing of time and memory; but why a part of the budget that was offered is not taken."""
+        return {"noise": explain.SPARED} if self.spares_delta else {}
+
     @property
     def error_words(self) -> str:
-        return ", of noise alone" if self.layout.histograms else ""
+        return ", of noise alone" if exposed_names(self) else ""
 
     def statements(self) -> dict[str, str]:
         """The SQL that the engine runs, by what it is for; with the adviser, as it would be for limits of 1."""
@@ -333,6 +366,15 @@ class Sql(Plan[Connection, dict[str, Any]]):
         tables = Schema({"visits": Table(columns, unit="id")})
         text = "SELECT ward, COUNT(*), SUM(days) FROM visits GROUP BY ward"
         return cls(text=text, schema=tables, protects=Unit("user:id"), epsilon=1, delta=1e-6, limits=Limits(rows=2))
+
+
+def _released(tables: Any) -> Named[str, Table]:
+    checks.instance(tables, Mapping, "released", "tables by name")
+    for name, table in tables.items():
+        checks.instance(table, Table, f"released {name}", "a table")
+        if table.private:
+            raise checks.refuse(f"released {name}", "private", "a public table: what was released is nobody's")
+    return Named(tables)
 
 
 def _bounds(given: Any) -> Named[str, tuple[Fraction, Fraction]]:

@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 from fractions import Fraction
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 import numpy as np
 from numpy.typing import NDArray
@@ -19,11 +19,12 @@ from .. import grid
 from ..noise import Noise
 from . import running
 from .blur import Blur
-from .bounding import pair_profile, profile
 from .integers import wholes
 from .kinds import Kind, Typed
 from .measures import ROWS, Coordinate, Measure
+from .size_statements import pair_profile, profile, value_profile
 from .tails import CLEAR, Tail, fitted
+from .unit_sums import BITS, UnitSums
 
 if TYPE_CHECKING:
     from ..sources import Connection
@@ -33,8 +34,6 @@ Floats = NDArray[np.float64]
 
 BINS = 176
 """Half octaves: sizes up to 2^88 steps."""
-_FINE = 20
-_BITS = 8
 _WHOLE = Kind("whole")
 
 
@@ -88,6 +87,7 @@ def profiles(
     blur: Blur,
     connection: Connection,
     noise: Noise,
+    pairs: UnitSums,
     measures: tuple[Measure, ...],
     share: Fraction,
     groups: running.Groups | None = None,
@@ -96,28 +96,26 @@ def profiles(
 ) -> list[Histogram]:
     """The lengths of units' vectors of each measure, and where `masses` are asked for, what they hold of the first in
     sum. Each for this share of the budget."""
-    statement = sizes_statement(front, blur, measures, groups, masses=masses)
-    counts, steps = [measure.row is None for measure in measures], [2.0 ** _quantum(measure)[1] for measure in measures]
+    statement = sizes_statement(front, blur, pairs, measures, groups, masses=masses)
+    counts, steps = [each.row is None for each in measures], [2.0 ** pairs.place(each)[1] for each in measures]
     rooted = 2 if blur.kind == "gaussian" and front.keys else 1
     powers = [rooted if alone else None for alone in counts] + [1 if counts[0] else None] * masses
     return _histograms(blur, connection, noise, statement, share, [*steps, *steps[:masses]], powers)
 
 
 def sizes_statement(
-    front: Front, blur: Blur, measures: tuple[Measure, ...], groups: running.Groups | None = None, *, masses: bool
-) -> exp.Query:
+    front: Front, blur: Blur, pairs: UnitSums, measures: tuple[Measure, ...], groups: running.Groups | None = None,
+    *, masses: bool,
+) -> exp.Query:  # fmt: skip
     """What the engine is asked for them."""
-    fine = [_quantum(measure)[0] for measure in measures]
-    columns = {f"q{i}": Typed(tree, _WHOLE) for i, tree in enumerate(fine) if tree is not None}
-    rows = running.of_groups(front, front.rows(columns), groups)
-    counts = [tree is None for tree in fine]
-    return profile(rows, keys=len(front.keys), counts=counts, squares=blur.kind == "gaussian", masses=masses)
+    rows = running.of_groups(front, pairs.rows, groups)
+    sums = [pairs.place(each)[0] for each in measures]
+    return profile(rows, sums=sums, squares=blur.kind == "gaussian", masses=masses)
 
 
-def groups_profile(front: Front, blur: Blur, connection: Connection, noise: Noise, share: Fraction) -> Histogram:
+def groups_profile(blur: Blur, connection: Connection, noise: Noise, pairs: UnitSums, share: Fraction) -> Histogram:
     """In how many groups units are."""
-    statement = pair_profile(front.rows({}), keys=len(front.keys))
-    return _histograms(blur, connection, noise, statement, share, [1.0], [1])[0]
+    return _histograms(blur, connection, noise, pair_profile(pairs.rows), share, [1.0], [1])[0]
 
 
 def values_profile(
@@ -126,7 +124,7 @@ def values_profile(
 ) -> Histogram:  # fmt: skip
     """How many different values units bring, over all groups."""
     rows = running.of_groups(front, front.rows({"x": Typed(value, _WHOLE)}), groups)
-    statement = pair_profile(rows, keys=len(front.keys), values=True)
+    statement = value_profile(rows, keys=len(front.keys))
     return _histograms(blur, connection, noise, statement, share, [1.0], [1])[0]
 
 
@@ -156,10 +154,4 @@ def _histograms(
 def bar_of(blur: Blur, share: Fraction) -> Coordinate:
     """One bar of a histogram for this share: a unit moves one of them by 1."""
     scale = blur.scale(Fraction(1), share)
-    return Coordinate(ROWS, Fraction(1), share, scale, min(_BITS, max(34 - grid.floor_log2(scale), 0)))
-
-
-def _quantum(measure: Measure) -> tuple[Any, int]:
-    """A measure's rows in steps fine enough to tell lengths, and the exponent of a step."""
-    coordinate = Coordinate(measure, measure.largest, Fraction(1), measure.largest * 2 ** (34 - _BITS - _FINE), _BITS)
-    return coordinate.quantum(), coordinate.exponent
+    return Coordinate(ROWS, Fraction(1), share, scale, min(BITS, max(34 - grid.floor_log2(scale), 0)))

@@ -22,12 +22,12 @@ import numpy as np
 from ..laws import RoundedGaussian
 from .advice import COUNTED, SOME, UNEVEN, Advice, Cut
 from .aggregates import VOTES
-from .design import Design
 from .measures import Measure
 from .released.figures import Figure, Selected, measured, selected
 from .released.mixtures import Floats, Spreads, deviation
 
 if TYPE_CHECKING:
+    from .design import Design
     from .plan import Sql
 
 _MANY = 2.0**40
@@ -65,9 +65,14 @@ def raised(plan: Sql, design: Design, advice: Advice | None, raw: Mapping[str, A
             figures[name] = opened(figures[name], measures.get(name))
         elif name not in measures or not measures[name].signed:
             figures[name] = _lifted(figures[name], name, cut, spreads, groups, distinct=name in raw["distinct"])
+    single = advice is not None and advice.unweighted
     for name, measure in measures.items():
         if name in cuts and exposed(plan, name):
-            if measure.signed:
+            if measure.signed and single:
+                figures[name] = _shifted(figures[name], measure, cuts[name], values, groups, spreads)
+            elif single:
+                continue  # by itself: no count lost with it
+            elif measure.signed:
                 figures[name] = _around(figures, values, measure, cuts, spreads, groups)
             elif measure.counted_by in cuts and measure.counted_by != name:
                 figures[name] = _together(figures[name], name, measure.counted_by)
@@ -76,9 +81,11 @@ def raised(plan: Sql, design: Design, advice: Advice | None, raw: Mapping[str, A
 
 def exposed(plan: Sql, name: str) -> bool:
     """May limits take anything from this number?"""
-    layout = plan.layout
+    layout, limits = plan.layout, plan.fixed
     if name == VOTES:
         return layout.votes
+    if limits is not None and plan.front.reading.single:  # held at its reach, which may be as large as a row can be
+        return any(each.name == name and limits.reaches[name] < each.largest for each in plan.questions.measures)
     return name in layout.distinct or any(each.name == name for each in layout.measures)
 
 
@@ -149,6 +156,18 @@ def _together(figure: Figure, name: str, count: str) -> Figure:
 def _held(value: Floats, name: str, spreads: Spreads) -> float:
     """What all groups hold together, kept away from 0 by its noise."""
     return max(abs(float(value.sum())), deviation(name, spreads) * math.sqrt(max(value.size, 1)), 1e-9)
+
+
+def _shifted(
+    figure: Figure, measure: Measure, cut: Cut, values: Mapping[str, Floats], groups: bool, spreads: Spreads
+) -> Figure:
+    """A sum of single rows in which they may cancel: it loses what its own reach cuts, up or down."""
+    share = np.full(figure.value.size, 1 / max(figure.value.size, 1))
+    if measure.counted_by in values:
+        count = values[measure.counted_by]
+        share = np.maximum(count, 0.0) / _held(count, measure.counted_by, spreads) if groups else share
+    doubt = share * math.hypot(cut.doubt, (UNEVEN if groups else 0.0) * cut.loss)
+    return replace(figure, value=figure.value + share * cut.loss, slopes={**figure.slopes, _doubt(measure.name): doubt})
 
 
 def _around(

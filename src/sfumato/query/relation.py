@@ -8,10 +8,23 @@ from dataclasses import dataclass, field
 from sqlglot import exp
 
 from .kinds import Kind, Typed
+from .public_images import Image
 from .refusal import QueryError, no_such
 
 UNIT = "_unit"
 """The column that carries the unit through every step. Names that begin with an underscore are ours."""
+
+
+@dataclass(frozen=True)
+class Base:
+    """A private table as it is stored.
+
+    rows  where its units are looked up through a key: its rows in the same columns, without units, and rows of nobody
+    key   the column that is that key
+    """
+
+    rows: exp.Query | None = None
+    key: str = ""
 
 
 @dataclass(frozen=True)
@@ -22,12 +35,16 @@ class Relation:
     columns  the visible columns in order, by lower-case name
     private  does each row belong to one unit? Rows of a public relation belong to nobody
     single   has each unit at most one row?
+    base     of a private table of the schema as it stands; None for rows that anything was done to
+    facts    conditions on public values that hold for every row
     """
 
     tree: exp.Query
     columns: Mapping[str, Kind]
     private: bool
     single: bool = False
+    base: Base | None = None
+    facts: tuple[Image, ...] = ()
 
 
 def visible(relation: Relation) -> list[str]:
@@ -42,6 +59,14 @@ class Scope:
     sources: Mapping[str, Relation] = field(default_factory=dict)
     aliases: Mapping[str, Typed] = field(default_factory=dict)  # of the SELECT list, where SQL allows them
     special: Callable[[exp.Expression], Typed] | None = None  # aggregates and windows, where they are allowed
+
+    def images(self) -> dict[tuple[str, str], Image | None]:
+        """By table and column, as engine trees name them: what is public of it."""
+        return {
+            (alias, name): kind.image
+            for alias, relation in self.sources.items()
+            for name, kind in relation.columns.items()
+        }
 
     def column(self, node: exp.Column) -> Typed:
         """The column that a name means. Names are compared without case."""

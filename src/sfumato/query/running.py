@@ -8,6 +8,7 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import partial
 from typing import TYPE_CHECKING, Any
+from weakref import WeakKeyDictionary
 
 import numpy as np
 from numpy.typing import NDArray
@@ -18,12 +19,14 @@ from ..errors import ArgumentError
 from ..noise import Noise
 from .aggregates import VOTES
 from .bounding import Sums, distinct_values, sampled
+from .candidates import listed
 from .design import Design
 from .integers import Integers, wholes
-from .keys import among, label, listed, ordering
+from .keys import among, label, ordering
 from .kinds import Kind, Typed
 from .measures import Coordinate
 from .quantiles import histogram, quantiles
+from .unit_sums import UnitSums
 
 if TYPE_CHECKING:
     import pyarrow
@@ -32,8 +35,10 @@ if TYPE_CHECKING:
     from .front import Front
 
 Row = tuple[Any, ...]
+_LISTINGS: WeakKeyDictionary[Connection, dict[int, tuple[Front, Groups]]] = WeakKeyDictionary()
 
 _NUMBER = Kind("whole")
+SUMS = "sums"
 
 
 @dataclass(frozen=True)
@@ -69,13 +74,19 @@ def answer(
 
 
 def given(front: Front, connection: Connection) -> Groups:
-    """The groups that are public; one where the query has none."""
-    return Groups(listed(front.keys, connection), True)
+    """The groups that are public; one where the query has none. Of one connection they are read once: what was compared
+    before a plan was paid for is what is released."""
+    if not front.keys:
+        return Groups([()], True)
+    listings = _LISTINGS.setdefault(connection, {})
+    if id(front) not in listings:
+        listings[id(front)] = front, Groups(listed(front.keys, front.reading.facts, connection), True)
+    return listings[id(front)][1]
 
 
 def selected(front: Front, design: Design, connection: Connection, noise: Noise) -> tuple[Groups, dict[str, Any]]:
     """Choose groups by their numbers of units and measure them, in one statement."""
-    table = connection.run(design.statement("sums", lambda: _sums(front, design).statement))
+    table = connection.run(design.statement(SUMS, lambda: _sums(front, design).statement))
     groups, picked, votes = _voted(front, design, table, noise)
     found = {VOTES: votes}
     for i, each in enumerate(design.sums):
@@ -84,10 +95,13 @@ def selected(front: Front, design: Design, connection: Connection, noise: Noise)
     return groups, {"numbers": found}
 
 
-def chosen(front: Front, design: Design, connection: Connection, noise: Noise) -> tuple[Groups, list[float]]:
+def chosen(
+    front: Front, design: Design, connection: Connection, noise: Noise, pairs: UnitSums | None = None
+) -> tuple[Groups, list[float]]:
     """Choose groups by their numbers of units, and nothing else yet: with the noisy numbers of units."""
-    rows = front.rows({})
-    statement = Sums(rows, len(front.keys), (), design.votes, design.blur, front.units, front.reading.single).statement
+    rows, places = (front.rows({}), None) if pairs is None else (pairs.rows, pairs.places)
+    keys, single = len(front.keys), front.reading.single
+    statement = Sums(rows, keys, (), design.votes, design.blur, front.units, single, pairs=places).statement
     groups, _, votes = _voted(front, design, connection.run(statement), noise)
     return groups, votes
 
@@ -105,7 +119,14 @@ def _voted(
 
 
 def sums(
-    front: Front, design: Design, connection: Connection, noise: Noise, groups: Groups, *, votes: bool = True
+    front: Front,
+    design: Design,
+    connection: Connection,
+    noise: Noise,
+    groups: Groups,
+    *,
+    votes: bool = True,
+    pairs: UnitSums | None = None,
 ) -> dict[str, Any]:
     """Measure these groups, which are public by now. Rows of other groups count for nothing, also in no norm."""
     size, keys = len(groups.rows), len(front.keys)
@@ -113,7 +134,8 @@ def sums(
     asked = design.votes if votes else None
     if not design.sums and asked is None:
         return {"numbers": found}
-    statement = _kept(design, f"sums {votes}", groups, lambda: _sums(front, design, groups, votes=votes).statement)
+    name = SUMS if votes else "sums without units"
+    statement = _kept(design, name, groups, lambda: _sums(front, design, groups, votes=votes, pairs=pairs).statement)
     table = connection.run(statement)
     places = groups.places(table, keys)
     every = [*design.sums, *([asked.coordinate] if asked else [])]
@@ -123,26 +145,48 @@ def sums(
     return {"numbers": found}
 
 
-def _sums(front: Front, design: Design, groups: Groups | None = None, *, votes: bool = True) -> Sums:
+def _sums(
+    front: Front, design: Design, groups: Groups | None = None, *, votes: bool = True, pairs: UnitSums | None = None
+) -> Sums:
+    asked, keys = (design.votes if votes else None), len(front.keys)
+    if pairs is not None and design.limits.sample is None and not front.reading.single:
+        rows = of_groups(front, pairs.rows, groups)
+        return Sums(
+            rows, keys, design.sums, asked, design.blur, front.units, front.reading.single, pairs=pairs.places
+        )  # fmt: skip
     quanta = {f"q{i}": each.quantum() for i, each in enumerate(design.sums)}
     columns = {name: Typed(tree, _NUMBER) for name, tree in quanta.items() if tree is not None}
     rows = rows_of(front, design, columns, groups)
-    asked = design.votes if votes else None
-    return Sums(rows, len(front.keys), design.sums, asked, design.blur, front.units, front.reading.single)
+    return Sums(rows, keys, design.sums, asked, design.blur, front.units, front.reading.single)
 
 
-def cut_statement(front: Front, design: Design, groups: Groups, most: Sequence[int]) -> exp.Query:
+def cut_statement(
+    front: Front, design: Design, groups: Groups, most: Sequence[int], pairs: UnitSums | None = None
+) -> exp.Query:
     """What the weights take from the sums, of no unit more than `most`."""
-    return replace(_sums(front, design, groups, votes=False), most=tuple(most)).cut
+    return replace(_sums(front, design, groups, votes=False, pairs=pairs), most=tuple(most)).cut
+
+
+def counted_cut(
+    front: Front, design: Design, groups: Groups, coordinate: Coordinate, most: int, pairs: UnitSums | None = None
+) -> exp.Query:
+    """What the weights of rows that are counted take from them, of no unit more than `most`."""
+    keys, places = len(front.keys), None
+    if pairs is None or design.limits.sample is not None:
+        rows = rows_of(front, design, {}, groups)
+    else:
+        rows, places = of_groups(front, pairs.rows, groups), pairs.places
+    return Sums(rows, keys, (coordinate,), None, design.blur, True, most=(most,), pairs=places).cut
 
 
 def check(front: Front, design: Design) -> None:
     """Refuse limits that the statements cannot keep, before anything is paid."""
     if design.limits.sample is not None and (front.reading.protects.column is None or not front.keys):
         raise ArgumentError("sample is for units with several groups: leave it out here.")
-    counted = [(design.counted(name),) for name in (*design.questions.ranked, *design.questions.binned)]
-    for block in (design.sums, *counted):
-        Sums(exp.select("*"), len(front.keys), block, None, design.blur, front.units).check()
+    rows, keys, blur = exp.select("*"), len(front.keys), design.blur
+    Sums(rows, keys, design.sums, None, blur, front.units, front.reading.single).check()
+    for name in (*design.questions.ranked, *design.questions.binned):
+        Sums(rows, keys, (design.counted(name),), None, blur, front.units).check()
 
 
 def statements(front: Front, design: Design) -> dict[str, exp.Query]:
@@ -150,9 +194,9 @@ def statements(front: Front, design: Design) -> dict[str, exp.Query]:
     groups = Groups((), True)
     found: dict[str, exp.Query] = {}
     if design.sums or design.votes:
-        found["sums"] = _sums(front, design).statement
+        found[SUMS] = design.statement(SUMS, lambda: _sums(front, design).statement)
     for name, distinct in design.questions.distinct.items():
-        found[name] = _distinct(front, design, groups, distinct.value)
+        found[name] = design.statement(name, partial(_distinct, front, design, groups, distinct.value))
     leaves = {name: asked.leaves.leaf(asked.x) for name, asked in design.questions.ranked.items()}
     leaves |= {name: asked.bin for name, asked in design.questions.binned.items()}
     for name, leaf in leaves.items():
@@ -285,11 +329,11 @@ def _real(noisy: Integers, each: Coordinate) -> list[float]:
 
 def stored(front: Front, groups: Groups) -> dict[str, Any]:
     """The groups as plain JSON values: dates are told by their ISO text."""
-    columns = {key.name: [_plain(row[i]) for row in groups.rows] for i, key in enumerate(front.keys)}
+    columns = {key.name: [plain_key(row[i]) for row in groups.rows] for i, key in enumerate(front.keys)}
     return {"groups": len(groups.rows), "keys": columns}
 
 
-def _plain(value: Any) -> Any:
+def plain_key(value: Any) -> Any:
     if isinstance(value, datetime.datetime):
         return {"moment": value.isoformat()}
     return {"date": value.isoformat()} if isinstance(value, datetime.date) else value

@@ -14,6 +14,7 @@ from __future__ import annotations
 import math
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
+from functools import cached_property
 
 import numpy as np
 from numpy.typing import NDArray
@@ -68,6 +69,7 @@ class Tail:
     fits: Floats
     last: int
 
+    @cached_property
     def total(self) -> float:
         """What all units hold together."""
         return float(self._weights(self.fits) @ (self.curves @ self.masses))
@@ -128,18 +130,26 @@ class Tail:
         the part of that which is measured below the cap: beforehand this one is taken to lose as much, give or take
         that; the measurement says the rest."""
         own, own_doubt = self.estimate(length, capped, second, _JOINT)
-        before = max(own, rate * self.total())
+        before = max(own, rate * self.total)
         doubt, noise = math.hypot(own_doubt, before), second / counted
         trust = doubt**2 / (doubt**2 + noise**2) if doubt else 0.0
         mean = max(before + trust * (capped / counted - before), 0.0)
         return mean, math.hypot(math.sqrt(trust) * noise, (1 - counted) * mean)
+
+    def with_signs(self, length: float, capped: float, second: float) -> tuple[float, float]:
+        """What is cut of numbers that may cancel: at most what sizes say, up or down; the measurement says the rest."""
+        mean, doubt = self.expected(length, second, math.inf)
+        counted = max(self.counted(length)[1], 1 / CAP)
+        before, noise = math.hypot(mean, doubt), second / counted
+        trust = before**2 / (before**2 + noise**2) if before else 0.0
+        return trust * capped / counted, math.hypot(math.sqrt(trust) * noise, (1 - counted) * mean)
 
     def counted(self, length: float) -> tuple[float, float]:
         """Of what is cut: its share of all that units hold, and the part of it that is measured below the cap."""
         cut = self.cut(length)
         weights = self._weights(self._plausible(cut))
         mean, part = float(weights @ cut), float(weights @ self.cut(length, self.cap(length)))
-        return mean / max(self.total(), 1e-300), part / mean if mean > 0 else 1.0
+        return mean / max(self.total, 1e-300), part / mean if mean > 0 else 1.0
 
     def _plausible(self, cut: Floats) -> Floats:
         """Log-likelihoods of the curves; those that hold more beyond a limit than all that is seen are unlikely."""
@@ -186,18 +196,22 @@ class Aim:
     second  that of a second measurement of what is cut, by the most that counts of one unit
     share   of the total that a typical group holds, where there are groups
     spread  how unevenly groups lose: in standard deviations of a group's part, as a share of the mean
+    free    a limit from which on nothing is cut, by public knowledge
     """
 
     noise: Callable[[float], float]
     second: Callable[[float], float]
     share: float = 1.0
     spread: float = 0.0
+    free: float = math.inf
 
     def width(self, tail: Tail, length: float) -> tuple[float, bool]:
         """How far off the answer of a typical group is, in standard deviations; and is most of that noise?"""
         noise = self.noise(length)
+        if length >= self.free:
+            return noise, True
         cut, doubt = tail.expected(length, noise, self.second(tail.cap(length)), _BOLD if self.spread else _TIMID)
-        total = max(tail.total(), 1e-300)
+        total = max(tail.total, 1e-300)
         bias = self.share * float(np.hypot(doubt, self.spread * cut))
         width = float(np.hypot(noise, bias))
         return width, width <= (_NARROW if cut < _LITTLE * total else _WIDE) * noise

@@ -11,9 +11,11 @@ from typing import Any
 import numpy as np
 
 from .. import checks
+from ..accounting import gdp
 from ..errors import ArgumentError
-from . import ranks
+from . import noise_law, ranks
 from .aggregates import Statistic
+from .asked import asked
 from .canonical import text_of
 from .design import Design
 from .finish import expected
@@ -22,6 +24,18 @@ from .released import figures
 
 _START = Fraction(1)
 _ROUNDS = 60
+
+
+def cheapest(fields: Mapping[str, Any], wanted: Any, size: Any, alpha: Fraction, *, free: bool) -> Sql:
+    """The plan with these half-widths for the least budget. Where a delta is offered, the law is `free`, and there are
+    no groups, Laplace noise is taken if its epsilon is no larger than that of Gaussian noise at delta."""
+    plan = asked(least(fields, wanted, size, alpha))
+    if not free or plan.blur.kind == "laplace" or plan.front.keys or not plan.delta:
+        return plan
+    other = asked(least({**fields, "delta": 0}, wanted, size, alpha))
+    if other.epsilon > gdp.least_epsilon(1 / plan.blur.amount**2, plan.delta):
+        return plan
+    return noise_law.in_place_of(other, plan)
 
 
 def least(fields: Mapping[str, Any], wanted: Any, size: Any, alpha: Fraction) -> Sql:

@@ -6,8 +6,10 @@ from typing import TYPE_CHECKING
 
 from .canonical import text_of
 from .limits import Limits
+from .raised import title
 
 if TYPE_CHECKING:
+    from .design import Design
     from .plan import Sql
 
 
@@ -29,6 +31,21 @@ def counts_for(plan: Sql, limits: Limits) -> str:
     if questions.distinct:
         found.append(_many(limits.values, "different value"))
     return f"each {unit} counts for at most {'; '.join(found)}" if found else f"each {unit} counts once"
+
+
+def limits_in_words(plan: Sql, design: Design) -> str:
+    """The same as a sentence of the answer: with what becomes of a unit that holds more."""
+    if not plan.front.reading.single:
+        return f"{counts_for(plan, design.limits)}; one that holds more is weighted down, not cut off"
+    unit = plan.unit.column or "row"
+    cut = [
+        f"{float(design.reaches[each.name]):g} of the {title(plan, each.name)}"
+        for each in plan.questions.measures
+        if design.reaches[each.name] < each.largest
+    ]
+    return f"each {unit} counts once" + (
+        f", for at most {'; '.join(cut)}; what is beyond that is cut off" if cut else ""
+    )
 
 
 def _many(number: float, what: str) -> str:

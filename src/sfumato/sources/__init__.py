@@ -6,7 +6,11 @@ from .examples import Examples
 from .files import Csv, DuckDBTable, Parquet
 from .frames import Frame
 from .given import source
+from .postgres_session import PostgresSession
+from .postgres_tables import PostgresTable
 from .session import Session
+from .table_names import tables_read
+from .view_definitions import compare_view, proposed_views, with_views_of_files
 from .whole import columns_of, compare_columns
 
 __all__ = [
@@ -16,12 +20,18 @@ __all__ = [
     "Examples",
     "Frame",
     "Parquet",
+    "PostgresSession",
+    "PostgresTable",
     "Session",
     "Source",
     "columns_of",
     "compare_columns",
+    "compare_view",
     "connect",
     "engine_of",
     "engine_settings",
+    "proposed_views",
     "source",
+    "tables_read",
+    "with_views_of_files",
 ]

@@ -42,6 +42,13 @@ class Connection(Protocol):
     def bind(self, tree: sqlglot.exp.Query) -> None:
         """Refuse a statement that does not fit the tables' names and types. No cell is read."""
 
+    def fill(self, tables: Mapping[str, tuple[Table, Source]]) -> bool:
+        """Hold the rows of tables that are unread so far, from now on; False where that takes another connection."""
+
+    def hand_over(self, table: Table, cells: Any) -> None:
+        """One more public table, under its own name: what a stage of a plan released, as an Arrow table. One of that
+        name that was handed over before is gone."""
+
     def close(self) -> None: ...
 
 

@@ -31,13 +31,14 @@ def stored(engine: Any, alias: str, called: str, table: str, columns: Collection
     """The base table of this name in the attached file, as SQL; refuses whatever else bears the name."""
     listed = _rows(engine, f"SELECT table_name FROM duckdb_tables() WHERE {_within(alias)}")
     # The engine does not tell upper from lower case in names, of ASCII letters; the file has no two of one name.
-    tables = [name for (name,) in listed if _same(name, called)]
+    tables = [name for (name,) in listed if same_name(name, called)]
     if len(tables) != 1:
         views = _rows(engine, f"SELECT view_name FROM duckdb_views() WHERE {_within(alias)}")
-        if any(_same(name, called) for (name,) in views):
+        if any(same_name(name, called) for (name,) in views):
             raise PlanError(
                 f"{called!r} in the file of table {table!r} is a view, which may compute over all rows at once: "
-                f"{_STORE}, or name the tables that it reads in the schema and put its query into yours"
+                f"{_STORE}, or name the tables that it reads in the schema, and the view not as a table but under "
+                "views (or in the data alone): then its query is unfolded in yours"
             )
         raise PlanError(
             f"the DuckDB file of table {table!r} has no table {called!r}: name one of its tables in the schema "
@@ -45,12 +46,17 @@ def stored(engine: Any, alias: str, called: str, table: str, columns: Collection
         )
     where = f"{_within(alias)} AND table_name = {literal(tables[0])} AND is_generated"
     for (column,) in _rows(engine, f"SELECT column_name FROM duckdb_columns() WHERE {where}"):
-        if any(_same(column, name) for name in columns):
+        if any(same_name(column, name) for name in columns):
             raise PlanError(
                 f"column {column!r} in the file of table {table!r} is computed when it is read: store its cells, "
                 "or leave the column out of the schema and compute it in the query"
             )
     return f"{quoted(alias)}.main.{quoted(tables[0])}"
+
+
+def view_definitions(engine: Any, alias: str) -> dict[str, str]:
+    """By name: the statements that made the views of the attached file. The catalogue has them; no row is read."""
+    return dict(_rows(engine, f"SELECT view_name, sql FROM duckdb_views() WHERE {_within(alias)}"))
 
 
 def _within(alias: str) -> str:
@@ -62,7 +68,7 @@ def _rows(engine: Any, text: str) -> list[Any]:
     return rows
 
 
-def _same(one: str, other: str) -> bool:
+def same_name(one: str, other: str) -> bool:
     return _lower(one) == _lower(other)
 
 

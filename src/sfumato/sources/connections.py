@@ -3,22 +3,19 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
-from dataclasses import replace
-from functools import partial
 from pathlib import Path
 from typing import Any
 
 from .. import checks
-from ..errors import PlanError, guarded
-from ..schema import Table, TensorColumn
+from ..errors import PlanError
+from ..schema import Table
 from .base import Connection, Source
 from .duckdb_session import DuckDBSession
-from .examples import Examples
-from .frames import Frame
+from .flat_tables import flat
 from .reading import with_flags
-from .session import Settings
+from .session import KEPT, Settings
 
-_OURS = ("_frame_", "_file_", with_flags(""))
+_OURS = ("_frame_", "_file_", KEPT, with_flags(""))
 Opens = Callable[..., Connection]
 """A session of one engine."""
 
@@ -53,7 +50,7 @@ def connect(
         _no_twins(table.columns, f"columns of table {table.name!r}")
     opens = session or engine_of(source for _, source in tables.values()) or DuckDBSession
     tables = {
-        name: _flat(table, source.emptied(table) if name in unread else source)
+        name: flat(table, source.emptied(table) if name in unread else source)
         for name, (table, source) in tables.items()
     }
     return opens(tables, settings, only or {}, unread)
@@ -68,16 +65,6 @@ def engine_of(sources: Iterable[Source]) -> Opens | None:
             "those of the other as files or frames"
         )
     return next(iter(sessions), None)
-
-
-def _flat(table: Table, source: Source) -> tuple[Table, Source]:
-    """The table without its tensor columns, which no engine holds. A data set of records becomes a frame."""
-    flat = {name: column for name, column in table.columns.items() if not isinstance(column, TensorColumn)}
-    if not flat:
-        raise PlanError(f"table {table.name!r} has tensor columns alone, and SQL reads none of them")
-    if isinstance(source, Examples):
-        source = Frame(guarded(partial(source.columns, table)))
-    return table if len(flat) == len(table.columns) else replace(table, columns=flat), source
 
 
 def engine_settings(

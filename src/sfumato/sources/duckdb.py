@@ -98,6 +98,7 @@ DUCKDB = Engine(
         "part": named("SUBSTRING"),
         "first_characters": named("LEFT"),
         "last_characters": named("RIGHT"),
+        "repeated": named("REPEAT"),
         "replaced": named("REPLACE"),
         "begins_with": named("STARTS_WITH"),
         "ends_on": named("ENDS_WITH"),

@@ -31,6 +31,7 @@ class RawTables:
         self._tables = tables
         self._files: dict[str, list[str]] = {}
         self._anew: dict[str, list[str]] = {}  # where files would be written anew, by table
+        self._texts: dict[str, str] = {}  # where texts in other encodings are written in UTF-8
         self._attached: dict[str, str] = {}
         for number, (name, (_, source)) in enumerate(tables.items()):
             if isinstance(source, Parquet):
@@ -39,28 +40,42 @@ class RawTables:
                     str(Path(folder, f"{number}_{place}.parquet")) for place in range(len(self._files[name]))
                 ]
             elif isinstance(source, Csv):
-                file = str(Path(folder, f"{number}.csv"))
+                self._texts[name] = str(Path(folder, f"{number}.csv"))
                 if name in unread:
-                    Path(file).touch()
-                    self._files[name] = [file]
+                    Path(empty := str(Path(folder, f"{number}_unread.csv"))).touch()
+                    self._files[name] = [empty]
                 else:
-                    self._files[name] = [guarded(partial(in_utf_8, source.file(), source.codec(), file))]
+                    self._files[name] = [self._in_utf_8(name, source)]
             elif isinstance(source, DuckDBTable):
                 self._attach(name, source.file())
-        allowed = ", ".join(
-            literal(file) for each in (self._files, self._anew) for files in each.values() for file in files
-        )
+        later = [source.file() for _, source in tables.values() if isinstance(source, Csv)]
+        files = [file for several in (*self._files.values(), *self._anew.values()) for file in several]
+        allowed = ", ".join(literal(file) for file in dict.fromkeys([*files, *self._texts.values(), *later]))
         engine.execute(f"SET allowed_paths = [{allowed}]; SET enable_external_access = false")
 
-    def rewritten(self) -> list[tuple[int, str]]:
-        """Write the Parquet files anew, those that are not yet; which tables these are, by number and name."""
+    def _in_utf_8(self, name: str, source: Csv) -> str:
+        return guarded(partial(in_utf_8, source.file(), source.codec(), self._texts[name]))
+
+    def reached_anew(self, names: Collection[str]) -> Collection[str] | None:
+        """Reach the rows of these tables, which were left unread; the names of those that lie elsewhere now. None where
+        there are other files than the engine may read."""
+        sources = {name: self._tables[name][1] for name in names}
+        parquet = {name: source for name, source in sources.items() if isinstance(source, Parquet)}
+        if any(source.files() != self._files[name] for name, source in parquet.items()):
+            return None
+        texts = {name: source for name, source in sources.items() if isinstance(source, Csv)}
+        self._files |= {name: [self._in_utf_8(name, source)] for name, source in texts.items()}
+        return texts
+
+    def rewritten(self) -> list[str]:
+        """Write the Parquet files anew, those that are not yet; which tables these are."""
         anew = []
-        for number, (name, (table, _)) in enumerate(self._tables.items()):
+        for name, (table, _) in self._tables.items():
             if targets := self._anew.pop(name, []):
                 for file, target in zip(self._files[name], targets, strict=True):
                     without_odd_cells(file, list(table.columns), target)
                 self._files[name] = targets
-                anew.append((number, name))
+                anew.append(name)
         return anew
 
     def _attach(self, name: str, file: str) -> None:

@@ -20,6 +20,7 @@ if TYPE_CHECKING:
     import sqlglot
 
 Lowered = Callable[..., Any]
+Change = Callable[[Any], None]
 """What becomes of a word: of a function, from its arguments; of a node, from the node."""
 
 
@@ -70,9 +71,9 @@ class Engine:
                     known = WORDS[name].meaning if name in WORDS else TYPES[name]
                     raise PlanError(f"{self.name} has no word for {name!r} ({known}): the statement is not run there")
 
-    def text(self, tree: sqlglot.exp.Expr, *, pretty: bool = False) -> str:
-        """The tree in the engine's own SQL."""
-        written: str = self.lowered(tree).sql(dialect=self.dialect, comments=False, copy=False, pretty=pretty)
+    def text(self, tree: sqlglot.exp.Expr, *, pretty: bool = False, change: Change | None = None) -> str:
+        """The tree in the engine's own SQL; `change` is done to the copy that is written."""
+        written: str = self.lowered(tree, change).sql(dialect=self.dialect, comments=False, copy=False, pretty=pretty)
         return written
 
     def words_in(self, text: str) -> str:
@@ -80,10 +81,12 @@ class Engine:
         remembered, as sessions read the same columns again and again."""
         return _in_its_own_words(self, text)
 
-    def lowered(self, tree: sqlglot.exp.Expr) -> Any:
+    def lowered(self, tree: sqlglot.exp.Expr, change: Change | None = None) -> Any:
         """The tree in the engine's own words; the given one stays as it is."""
         exp = needed("sqlglot").exp
         around = exp.Paren(this=tree.copy())
+        if change is not None:
+            change(around.this)
         for node in reversed(list(around.this.walk())):  # arguments first: a word may become one that has them twice
             if isinstance(node, exp.DataType):
                 own = self.types.get(type_of(node), type_of(node))

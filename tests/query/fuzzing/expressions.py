@@ -41,9 +41,21 @@ class Rows:
 class Expressions:
     def __init__(self, draw: random.Random, rows: Rows, features: set[str]) -> None:
         self.draw, self.rows, self.features = draw, rows, features
+        self.turn = random.Random(rows.text)  # chances of their own, so that the queries of before stay what they were
 
     def number(self, depth: int) -> tuple[str, bool]:
         """A number, and whether its bounds are surely known."""
+        x, known = self._number(depth)
+        if depth == 0 or self.turn.random() > 0.12:
+            return x, known
+        if self.rows.flags and self.turn.random() < 0.4:
+            self.features.add("flags as numbers")
+            return f"({x} * {self.turn.choice(self.rows.flags)})", known
+        self.features.add("DECIMAL")
+        source = self.turn.choice([x, *self.rows.keys])
+        return f"CAST({source} AS DECIMAL({self.turn.choice(['4, 1', '9, 3', '15, 2'])}))", True
+
+    def _number(self, depth: int) -> tuple[str, bool]:
         draw = self.draw
         if depth == 0 or draw.random() < 0.4:
             return draw.choice(self.rows.numbers) if self.rows.numbers else ("1", True)
@@ -83,6 +95,19 @@ class Expressions:
         ])  # fmt: skip
 
     def condition(self, depth: int) -> str:
+        condition = self._condition(depth)
+        return condition if self.turn.random() > 0.15 else self._also(condition)
+
+    def _also(self, condition: str) -> str:
+        """The condition, or something that younger words say."""
+        turn, rows = self.turn, self.rows
+        words = [f"({condition}) = 1", f"({condition}) <> 'true'", f"IFF({condition}, 1, 0) > 0"]
+        words += [f"{name} {test}" for name in rows.keys for test in ("< 12", ">= 'd'", "BETWEEN 1 AND 20")]
+        words += [f"STRFTIME({name}, '%Y-%m') >= '2024-03'" for name in rows.dates]
+        self.features.add("younger words")
+        return turn.choice(words)
+
+    def _condition(self, depth: int) -> str:
         draw, rows = self.draw, self.rows
         if depth > 0 and draw.random() < 0.3:
             joined = f"({self.condition(depth - 1)} {draw.choice(['AND', 'OR'])} {self.condition(depth - 1)})"

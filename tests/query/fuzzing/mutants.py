@@ -17,8 +17,8 @@ from sfumato.query.bounding import Sums
 from sfumato.query.expressions import trees
 from sfumato.query.measures import LARGEST_SUM, Coordinate
 from sfumato.query.relation import UNIT
-from sfumato.query.relations import joins, rows_of
-from sfumato.query.relations.bases import as_text, of
+from sfumato.query.relations import around, bases, chosen_rows, joins, rows_of
+from sfumato.query.relations.bases import as_text, named, of
 from sfumato.sources import duckdb_tables, session
 
 Mutant = Callable[[], AbstractContextManager[Any]]
@@ -92,7 +92,41 @@ def by_table() -> Any:
 
 def units_mixed_in_joins() -> Any:
     """Rows of different units meet in a join."""
-    return mock.patch.object(joins, "_same_unit", lambda left, right: exp.true())
+    return mock.patch.object(joins, "same_unit", lambda left, right: exp.true())
+
+
+def units_mixed_in_subqueries() -> Any:
+    """A subquery in an expression reads the rows of all units."""
+    return mock.patch.object(around, "same_unit", lambda rows, row: exp.true())
+
+
+def values_of_all_units() -> Any:
+    """SUM(DISTINCT x) per unit takes each value from one row of the whole table."""
+    honest = chosen_rows.unit_window
+
+    def of_all_rows(rows: Any, keys: Any, *more: Any) -> Any:
+        return honest(replace(rows, unit=None), [], *more)
+
+    return mock.patch.object(chosen_rows, "unit_window", of_all_rows)
+
+
+def owner_lost_on_the_way() -> Any:
+    """Rows that are owned through a key belong to the key: each order is hidden, and a person promised."""
+    honest = bases._unit
+    return mock.patch.object(
+        bases, "_unit", lambda owned: honest(owned) if owned.link is None else of(bases._OWNERS, bases._KEY)
+    )
+
+
+def one_owner_for_a_key() -> Any:
+    """A key that several units hold belongs to the first of them: without that one, its rows are another's."""
+
+    def first(link: Any, schema: Any, whose: Any) -> exp.Select:
+        owned = whose[link.table]
+        unit, key = exp.Min(this=bases._unit(owned)), bases._own(link.key, owned)
+        return bases._from(link.table, schema, whose).select(named(unit, UNIT), named(key, bases._KEY)).group_by(key)
+
+    return mock.patch.object(bases, "_pairs", first)
 
 
 def nan_is_a_number() -> Any:

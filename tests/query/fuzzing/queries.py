@@ -22,14 +22,14 @@ class Question:
     features: set[str] = field(default_factory=set)
 
 
-def question(seed: int, *, users: bool) -> Question:
-    """The query of this seed."""
-    return _Asking(random.Random(seed), users).question()
+def question(seed: int, *, users: bool, sources: type[Sources] = Sources) -> Question:
+    """The query of this seed, over what these sources give."""
+    return _Asking(random.Random(seed), users, sources).question()
 
 
 class _Asking:
-    def __init__(self, draw: random.Random, users: bool) -> None:
-        self.draw, self.users = draw, users
+    def __init__(self, draw: random.Random, users: bool, sources: type[Sources]) -> None:
+        self.draw, self.users, self.sources = draw, users, sources
         self.features: set[str] = set()
         self.bounds: dict[str, tuple[int, int]] = {}
         self.keys: dict[str, Any] = {}
@@ -37,7 +37,7 @@ class _Asking:
         self.laplace = draw.random() < 0.3
 
     def question(self) -> Question:
-        sources = Sources(self.draw, self.users, self.features)
+        sources = self.sources(self.draw, self.users, self.features)
         rows = sources.rows()
         self.make = Expressions(self.draw, rows, self.features)
         groups = self._groups(rows)
@@ -83,10 +83,22 @@ class _Asking:
                 self.keys.pop(name, None)
                 continue
             self.features.add(f"group by {way}")
+        self._pictured(rows, found)
         if found and not self.laplace and draw.random() < 0.1 and "g0" not in self.keys:
             self.keys["g0"], self.selects = "select", True
             self.features.add("group by chosen")
         return found
+
+    def _pictured(self, rows: Rows, groups: list[str]) -> None:
+        """A group that is a function of public columns. It is drawn by itself: what else a seed asks stays."""
+        draw = random.Random(str(self.draw.getstate()[1][3:6]))
+        ways = [f"COALESCE({each} || '!', 'none')" for each in rows.of("category") + rows.of("public")]
+        ways += [f"CAST({each} AS VARCHAR)" for each in rows.of("category")]
+        if not self.laplace:  # of rows out of a union their list is not known, and choosing takes a delta
+            ways += [f"CASE WHEN {each} = 'a' THEN 1 ELSE LENGTH({each}) / 2 END" for each in rows.of("category")]
+        if ways and draw.random() < 0.2:
+            self.features.add("group by image")
+            groups.append(draw.choice(ways))
 
     def _aggregates(self, rows: Rows) -> list[str]:
         found = []

@@ -69,10 +69,11 @@ class Sources:
         return rows
 
     def where(self, rows: Rows, make: Expressions) -> str:
+        own = self._own(rows)
         if self.draw.random() < 0.4:
-            return ""
+            return f" WHERE {' AND '.join(own)}" if own else ""
         self.features.add("WHERE")
-        tests = [make.condition(2)]
+        tests = [make.condition(2), *own]
         if rows.categories and self.draw.random() < 0.15:
             self.features.add("IN public")
             tests.append(f"{self.draw.choice(rows.categories)} IN (SELECT ward FROM wards WHERE beds > 5)")
@@ -83,6 +84,30 @@ class Sources:
             self.features.add("lone value")
             tests.append(f"{rows.numbers[0][0]} < (SELECT MAX(beds) FROM wards)")
         return " WHERE " + " AND ".join(tests)
+
+    def _own(self, rows: Rows) -> list[str]:
+        """Subqueries over the rows of the same unit. They are drawn by themselves: what else a seed asks stays."""
+        draw = random.Random(str(self.draw.getstate()[1][:3]))
+        if not self.users or rows.unit is None or draw.random() > 0.25:
+            return []
+        name = draw.choice(["visits", "claims", "patients"])
+        inner = table(name, "o")
+        tied = f"FROM {inner.text} WHERE o.{_OWNERS[name]} = {rows.unit}"
+        number, x = draw.choice(inner.numbers)[0], draw.choice(rows.of("number"))
+        kept = draw.choice(["", f" AND {number} > 0", f" AND {number} <> {x}"])
+        far = f" AND NOT EXISTS (SELECT 1 FROM patients AS f WHERE f.patient = {rows.unit} AND f.age > 100)"
+        ways = {
+            "own EXISTS": f"EXISTS (SELECT 1 {tied}{kept})",
+            "own NOT EXISTS": f"NOT EXISTS (SELECT 1 {tied}{kept})",
+            "own nested EXISTS": f"EXISTS (SELECT 1 {tied}{kept}{far})",
+            "own values": f"{x} NOT IN (SELECT {number} {tied}{kept})",
+            "own units": f"{rows.unit} IN (SELECT o.{_OWNERS[name]} FROM {inner.text} GROUP BY 1 HAVING COUNT(*) > 2)",
+            "own count": f"(SELECT COUNT(*) {tied}{kept}) % 2 = 0",
+            "own lone value": f"{x} <= (SELECT {draw.choice(['MAX', 'AVG', 'SUM', 'MEDIAN'])}({number}) {tied}{kept})",
+        }
+        way = draw.choice(sorted(ways))
+        self.features.add(way)
+        return [ways[way]]
 
     def ctes(self) -> str:
         return f"WITH {', '.join(self.named)} " if self.named else ""

@@ -169,6 +169,8 @@ class _Runner:
 
 def _result(session: Any, text: str, which: str) -> Any:
     """As `session.run` gives it, but with the engine's own words where it fails."""
+    for name, columns in session.tables.items():
+        session._see(name, columns)  # whose views are made when they are first asked for
     try:
         return session._engine.sql(text).to_arrow_table()
     except duckdb.Error as problem:

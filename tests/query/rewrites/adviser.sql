@@ -2,34 +2,39 @@
 -- sfumato: epsilon=1, delta=1e-6
 SELECT ward, COUNT(*) AS n FROM visits GROUP BY ward
 ----------------------------------------------------------------------------------------------------
+SELECT
+  _unit,
+  k0,
+  COUNT(*) AS n
+FROM (
+  SELECT
+    "visits"."_unit" AS "_unit",
+    "visits"."ward" AS "k0"
+  FROM (
+    SELECT
+      "patient" AS "_unit",
+      "patient" AS "patient",
+      "ward" AS "ward"
+    FROM "visits"
+    WHERE
+      NOT "patient" IS NULL
+  ) AS "visits"
+) AS _rows
+WHERE
+  NOT _unit IS NULL AND NOT k0 IS NULL
+GROUP BY
+  _unit,
+  k0;
+
 WITH _pairs AS MATERIALIZED (
   SELECT
     _unit,
-    k0,
-    CAST(GREATEST(LEAST(COUNT(*), 4398046511104), -4398046511104) AS INT128) AS s0
+    CAST(GREATEST(LEAST(n, 4398046511104), -4398046511104) AS INT128) AS s0
   FROM (
     SELECT
-      "visits"."_unit" AS "_unit",
-      "visits"."ward" AS "k0"
-    FROM (
-      SELECT
-        "patient" AS "_unit",
-        "patient" AS "patient",
-        "ward" AS "ward",
-        "drug" AS "drug",
-        "days" AS "days",
-        "cost" AS "cost",
-        "day" AS "day"
-      FROM "visits"
-      WHERE
-        NOT "patient" IS NULL
-    ) AS "visits"
+      *
+    FROM _kept_0
   ) AS _rows
-  WHERE
-    NOT _unit IS NULL AND NOT k0 IS NULL
-  GROUP BY
-    _unit,
-    k0
 ), _units AS (
   SELECT
     CASE
@@ -68,30 +73,12 @@ WITH _pairs AS MATERIALIZED (
   SELECT
     _unit,
     k0,
-    LEAST(COUNT(*), 4398046511104) AS s0
+    LEAST(n, 4398046511104) AS s0
   FROM (
     SELECT
-      "visits"."_unit" AS "_unit",
-      "visits"."ward" AS "k0"
-    FROM (
-      SELECT
-        "patient" AS "_unit",
-        "patient" AS "patient",
-        "ward" AS "ward",
-        "drug" AS "drug",
-        "days" AS "days",
-        "cost" AS "cost",
-        "day" AS "day"
-      FROM "visits"
-      WHERE
-        NOT "patient" IS NULL
-    ) AS "visits"
+      *
+    FROM _kept_0
   ) AS _rows
-  WHERE
-    NOT k0 IS NULL AND NOT _unit IS NULL
-  GROUP BY
-    _unit,
-    k0
 ), _units AS (
   SELECT
     _unit,
@@ -131,30 +118,12 @@ WITH _pairs AS MATERIALIZED (
   SELECT
     _unit,
     k0,
-    LEAST(COUNT(*), 4398046511104) AS s0
+    LEAST(n, 4398046511104) AS s0
   FROM (
     SELECT
-      "visits"."_unit" AS "_unit",
-      "visits"."ward" AS "k0"
-    FROM (
-      SELECT
-        "patient" AS "_unit",
-        "patient" AS "patient",
-        "ward" AS "ward",
-        "drug" AS "drug",
-        "days" AS "days",
-        "cost" AS "cost",
-        "day" AS "day"
-      FROM "visits"
-      WHERE
-        NOT "patient" IS NULL
-    ) AS "visits"
+      *
+    FROM _kept_0
   ) AS _rows
-  WHERE
-    NOT k0 IS NULL AND NOT _unit IS NULL
-  GROUP BY
-    _unit,
-    k0
 ), _units AS (
   SELECT
     _unit,

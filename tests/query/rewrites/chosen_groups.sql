@@ -28,11 +28,8 @@ WITH _pairs AS MATERIALIZED (
       SELECT
         "patient" AS "_unit",
         "patient" AS "patient",
-        "ward" AS "ward",
         "drug" AS "drug",
-        "days" AS "days",
-        "cost" AS "cost",
-        "day" AS "day"
+        "days" AS "days"
       FROM "visits"
       WHERE
         NOT "patient" IS NULL
@@ -49,17 +46,17 @@ WITH _pairs AS MATERIALIZED (
     COUNT(*) AS t,
     SUM(
       LEAST((
-        s0 * 605359 + 3
+        s0 * 652776 + 3
       ) >> 2, 1073741823) * LEAST((
-        s0 * 605359 + 3
+        s0 * 652776 + 3
       ) >> 2, 1073741823) + LEAST((
-        ABS(s1) * 605359 + 3
-      ) >> 2, 1073741823) * LEAST((
-        ABS(s1) * 605359 + 3
-      ) >> 2, 1073741823) + LEAST((
-        ABS(s2) * 774860 + 1048575
+        ABS(s1) * 994278 + 7
+      ) >> 3, 1073741823) * LEAST((
+        ABS(s1) * 994278 + 7
+      ) >> 3, 1073741823) + LEAST((
+        ABS(s2) * 835553 + 1048575
       ) >> 20, 1073741823) * LEAST((
-        ABS(s2) * 774860 + 1048575
+        ABS(s2) * 835553 + 1048575
       ) >> 20, 1073741823)
     ) AS norm
   FROM _pairs

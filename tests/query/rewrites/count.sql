@@ -12,12 +12,7 @@ WITH _pairs AS MATERIALIZED (
     FROM (
       SELECT
         "patient" AS "_unit",
-        "patient" AS "patient",
-        "ward" AS "ward",
-        "drug" AS "drug",
-        "days" AS "days",
-        "cost" AS "cost",
-        "day" AS "day"
+        "patient" AS "patient"
       FROM "visits"
       WHERE
         NOT "patient" IS NULL

@@ -29,10 +29,7 @@ FROM (
             "patient" AS "_unit",
             "patient" AS "patient",
             "ward" AS "ward",
-            "drug" AS "drug",
-            "days" AS "days",
-            "cost" AS "cost",
-            "day" AS "day"
+            "drug" AS "drug"
           FROM "visits"
           WHERE
             NOT "patient" IS NULL

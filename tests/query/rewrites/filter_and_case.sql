@@ -32,8 +32,8 @@ WITH _pairs AS MATERIALIZED (
             CAST(CASE
               WHEN ISFINITE(TRY_CAST(CAST("visits"."drug" AS TEXT) AS DOUBLE))
               THEN TRY_CAST(CAST("visits"."drug" AS TEXT) AS DOUBLE)
-            END AS DOUBLE) * CAST(16384.0e0 AS DOUBLE),
-            CAST(147456.0e0 AS DOUBLE)
+            END AS DOUBLE) * CAST(32768.0e0 AS DOUBLE),
+            CAST(294912.0e0 AS DOUBLE)
           ),
           CAST(0.0e0 AS DOUBLE)
         ) AS INT)
@@ -54,16 +54,14 @@ WITH _pairs AS MATERIALIZED (
           CAST(0.0e0 AS DOUBLE)
         ) AS INT)
       END AS "q2",
-      TRY_CAST(CAST(CAST(CASE WHEN "visits"."ward" = 'a' THEN "visits"."days" END AS DOUBLE) - CAST('25.0' AS DOUBLE) AS DOUBLE) * CAST(8192.0e0 AS DOUBLE) AS INT) AS "q3"
+      TRY_CAST(CAST(CAST(CASE WHEN "visits"."ward" = 'a' THEN "visits"."days" END AS DOUBLE) - CAST('25.0' AS DOUBLE) AS DOUBLE) * CAST(16384.0e0 AS DOUBLE) AS INT) AS "q3"
     FROM (
       SELECT
         "patient" AS "_unit",
         "patient" AS "patient",
         "ward" AS "ward",
         "drug" AS "drug",
-        "days" AS "days",
-        "cost" AS "cost",
-        "day" AS "day"
+        "days" AS "days"
       FROM "visits"
       WHERE
         NOT "patient" IS NULL
@@ -77,33 +75,25 @@ WITH _pairs AS MATERIALIZED (
   SELECT
     *,
     LEAST((
-      ABS(s0) * 1048513 + 7
-    ) >> 3, 1073741823) * LEAST((
-      ABS(s0) * 1048513 + 7
+      ABS(s0) * 568300 + 7
     ) >> 3, 1073741823) + LEAST((
-      ABS(s1) * 932011 + 1048575
-    ) >> 20, 1073741823) * LEAST((
-      ABS(s1) * 932011 + 1048575
-    ) >> 20, 1073741823) + LEAST((
-      ABS(s2) * 1048513 + 7
-    ) >> 3, 1073741823) * LEAST((
-      ABS(s2) * 1048513 + 7
-    ) >> 3, 1073741823) + LEAST((
-      ABS(s3) * 671048 + 1048575
-    ) >> 20, 1073741823) * LEAST((
-      ABS(s3) * 671048 + 1048575
-    ) >> 20, 1073741823) AS norm,
+      ABS(s1) * 1010310 + 4194303
+    ) >> 22, 1073741823) + LEAST((
+      ABS(s2) * 784253 + 15
+    ) >> 4, 1073741823) + LEAST((
+      ABS(s3) * 727423 + 4194303
+    ) >> 22, 1073741823) AS norm,
     1 AS t
   FROM _pairs
 ), _weighted AS (
   SELECT
     *,
     CASE
-      WHEN norm <= 1099511627776
+      WHEN norm <= 1048576
       THEN 4096
-      WHEN norm >= 1152921502459363329
+      WHEN norm >= 1073741823
       THEN 0
-      ELSE CAST(FLOOR(CAST('4294967295.9960938' AS DOUBLE) / SQRT(CAST(norm AS DOUBLE))) AS BIGINT)
+      ELSE CAST(4294967296 // norm AS BIGINT)
     END AS w
   FROM _units
 )

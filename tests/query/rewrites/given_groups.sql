@@ -17,10 +17,7 @@ WITH _pairs AS MATERIALIZED (
         "patient" AS "_unit",
         "patient" AS "patient",
         "ward" AS "ward",
-        "drug" AS "drug",
-        "days" AS "days",
-        "cost" AS "cost",
-        "day" AS "day"
+        "cost" AS "cost"
       FROM "visits"
       WHERE
         NOT "patient" IS NULL

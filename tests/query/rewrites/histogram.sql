@@ -26,11 +26,7 @@ WITH _cells AS MATERIALIZED (
       SELECT
         "patient" AS "_unit",
         "patient" AS "patient",
-        "ward" AS "ward",
-        "drug" AS "drug",
-        "days" AS "days",
-        "cost" AS "cost",
-        "day" AS "day"
+        "cost" AS "cost"
       FROM "visits"
       WHERE
         NOT "patient" IS NULL
@@ -51,13 +47,9 @@ WITH _cells AS MATERIALIZED (
 ), _units AS (
   SELECT
     _unit,
-    SUM(
-      LEAST((
-        s0 * 1048513 + 3
-      ) >> 2, 1073741823) * LEAST((
-        s0 * 1048513 + 3
-      ) >> 2, 1073741823)
-    ) AS norm
+    SUM(LEAST((
+      s0 * 1048513 + 3
+    ) >> 2, 1073741823)) AS norm
   FROM _pairs
   GROUP BY
     _unit
@@ -65,11 +57,11 @@ WITH _cells AS MATERIALIZED (
   SELECT
     _unit,
     CASE
-      WHEN norm <= 1099511627776
+      WHEN norm <= 1048576
       THEN 4096
-      WHEN norm >= 1152921502459363329
+      WHEN norm >= 1073741823
       THEN 0
-      ELSE CAST(FLOOR(CAST('4294967295.9960938' AS DOUBLE) / SQRT(CAST(norm AS DOUBLE))) AS BIGINT)
+      ELSE CAST(4294967296 // norm AS BIGINT)
     END AS w
   FROM _units
 )

@@ -18,11 +18,7 @@ WITH _pairs AS MATERIALIZED (
         SELECT
           "patient" AS "_unit",
           "patient" AS "patient",
-          "ward" AS "ward",
-          "drug" AS "drug",
-          "days" AS "days",
-          "cost" AS "cost",
-          "day" AS "day"
+          "drug" AS "drug"
         FROM "visits"
         WHERE
           NOT "patient" IS NULL

@@ -9,16 +9,12 @@ WITH _pairs AS MATERIALIZED (
   FROM (
     SELECT
       "visits"."_unit" AS "_unit",
-      TRY_CAST(CAST("calls"."minutes" AS DOUBLE) * CAST(8192.0e0 AS DOUBLE) AS INT) AS "q0"
+      TRY_CAST(CAST("calls"."minutes" AS DOUBLE) * CAST(32768.0e0 AS DOUBLE) AS INT) AS "q0"
     FROM (
       SELECT
         "patient" AS "_unit",
         "patient" AS "patient",
-        "ward" AS "ward",
-        "drug" AS "drug",
-        "days" AS "days",
-        "cost" AS "cost",
-        "day" AS "day"
+        "days" AS "days"
       FROM "visits"
       WHERE
         NOT "patient" IS NULL
@@ -44,21 +40,19 @@ WITH _pairs AS MATERIALIZED (
   SELECT
     *,
     LEAST((
-      ABS(s0) * 559207 + 1048575
-    ) >> 20, 1073741823) * LEAST((
-      ABS(s0) * 559207 + 1048575
-    ) >> 20, 1073741823) AS norm,
+      ABS(s0) * 559207 + 4194303
+    ) >> 22, 1073741823) AS norm,
     1 AS t
   FROM _pairs
 ), _weighted AS (
   SELECT
     *,
     CASE
-      WHEN norm <= 1099511627776
+      WHEN norm <= 1048576
       THEN 4096
-      WHEN norm >= 1152921502459363329
+      WHEN norm >= 1073741823
       THEN 0
-      ELSE CAST(FLOOR(CAST('4294967295.9960938' AS DOUBLE) / SQRT(CAST(norm AS DOUBLE))) AS BIGINT)
+      ELSE CAST(4294967296 // norm AS BIGINT)
     END AS w
   FROM _units
 )

@@ -18,10 +18,7 @@ WITH _cells AS MATERIALIZED (
         "patient" AS "_unit",
         "patient" AS "patient",
         "ward" AS "ward",
-        "drug" AS "drug",
-        "days" AS "days",
-        "cost" AS "cost",
-        "day" AS "day"
+        "days" AS "days"
       FROM "visits"
       WHERE
         NOT "patient" IS NULL

@@ -165,6 +165,7 @@ OF_VALUES: dict[str, Callable[..., Any]] = {
     "not_a_number": math.isnan,
     "is_digits": _is_digits,
     "listed_or_null": _listed,
+    "repeated": lambda text, times: text * times,
     "lower": str.lower,
     "upper": str.upper,
     "holds": lambda text, part: part in text,

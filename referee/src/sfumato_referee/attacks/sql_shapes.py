@@ -31,6 +31,7 @@ GIVEN = (
     "SELECT w, COUNT(*) AS n, AVG(x) AS m FROM t GROUP BY w",
     "SELECT COUNT(*) AS n, MEDIAN(x) AS m, HISTOGRAM(x, [0, 1, 2]) AS h, COUNT(DISTINCT tag) AS k FROM t",
     "SELECT w, MAX(x) AS m FROM t GROUP BY w ORDER BY w",
+    "SELECT w || '!' AS g, COUNT(*) AS n FROM t WHERE w <> 'b' OR x > 1 GROUP BY g",
 )
 
 
@@ -56,15 +57,16 @@ def attack(asks: Asks = LIBRARY, *, runs: int = RUNS, releases: int = 200) -> Ve
     chances = [_chance(asks, groups, runs) for groups in (1, 3)]
     least = max(at_least(np.array([hits]), runs, FALSE_ALARM / 4)[0] for hits in chances)
     shown = _shown(asks, releases)
-    sign, orders = _signs(asks), _orders(asks)
+    sign, orders, impossible = _signs(asks), _orders(asks), _impossible(asks)
     often = at_least(np.array([shown]), releases, FALSE_ALARM / 4)[0]
-    broken = shapes > 0 or least > DELTA or often > DELTA or sign > 1 or orders > 1
+    broken = shapes > 0 or least > DELTA or often > DELTA or sign > 1 or orders > 1 or impossible > 0
     words = (
         f"{shapes} shapes of given groups differ; one person's group shows in {max(chances)} of {runs} draws at delta "
         f"{DELTA:g}, and in {shown} of {releases} releases; 0.0 and -0.0 make {sign} kinds of key; "
-        f"the same groups come in {orders} orders."
+        f"the same groups come in {orders} orders, and {impossible} groups that no row can be in."
     )
     figures = {"shapes": shapes, "chance at least": float(least), "shown": shown, "zeros": sign, "orders": orders}
+    figures["impossible"] = impossible
     return Verdict("Q2", broken, words, figures)
 
 
@@ -111,6 +113,18 @@ def _signs(asks: Asks) -> int:
         finally:
             session.close()
     return len(seen)
+
+
+def _impossible(asks: Asks) -> int:
+    """Groups that noise alone fills, and that people would take for small ones: products of keys that hang together."""
+    text = "SELECT w, w || '!' AS v, COUNT(*) AS n FROM t WHERE w <> 'b' GROUP BY w, v"
+    session = connect({"t": (SCHEMA.table("t"), source(_table([1, 2], ["a", "b"], ["p", "q"], [1.0, 2.0])["t"]))})
+    try:
+        plan: Any = asks(text, SCHEMA, unit=USER, epsilon=1, limits=Limits())
+        keys = surface.run(plan, session, Noise(SecureBits()))["keys"]
+    finally:
+        session.close()
+    return sum((w, v) != ("a", "a!") for w, v in zip(*keys.values(), strict=True))
 
 
 def _orders(asks: Asks) -> int:

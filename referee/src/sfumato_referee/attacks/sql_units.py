@@ -17,7 +17,7 @@ import numpy as np
 from sfumato.audit.made_up import MadeUp
 from sfumato.audit.sql_losses import SLACK, beside_noise
 from sfumato.errors import SfumatoError
-from sfumato.query import Limits, Sql
+from sfumato.query import Limits, Sql, SqlStages
 from sfumato.schema import Schema, Table, category, flag, key, real, whole
 from sfumato.units import Unit
 
@@ -59,11 +59,21 @@ QUESTIONS = (
     "SELECT region, COUNT(*) AS n FROM visits JOIN places USING (w) GROUP BY region",
     "SELECT COUNT(*) AS n, SUM(c) AS s FROM (SELECT u, w, COUNT(*) AS c FROM visits GROUP BY u, w) q WHERE c < 1e9",
     "SELECT SUM(r) AS s FROM (SELECT u, ROW_NUMBER() OVER (PARTITION BY u ORDER BY x) AS r FROM visits) q WHERE r < 9",
+    "SELECT COUNT(d) AS n FROM (SELECT u, SUM(DISTINCT n) AS d FROM visits GROUP BY u) q",
+    "SELECT g, COUNT(*) AS n FROM (SELECT u, MODE(tag) AS g FROM visits GROUP BY u) q GROUP BY g",
+    "SELECT SUM(c) AS s FROM (SELECT u, COUNT(*) OVER (PARTITION BY u ORDER BY x RANGE BETWEEN 1 PRECEDING AND 2 "
+    "FOLLOWING) AS c FROM visits) q",
+    "SELECT name, COUNT(*) AS n, COUNT(DISTINCT (tag, n)) AS k FROM visits JOIN (VALUES ('a', 'one'), ('a', 'two'), "
+    "('b', 'two')) AS t(w, name) USING (w) GROUP BY name",
     "SELECT MEDIAN(x) AS m, HISTOGRAM(x, [-10, 0, 10]) AS h, COUNT(DISTINCT tag) AS k FROM visits",
     "SELECT w, MEDIAN(x) AS m, COUNT(DISTINCT tag) AS k FROM visits GROUP BY w",
     "SELECT COUNT(*) AS n FROM visits a LEFT JOIN orders o ON a.u = o.who AND o.amount > 10 AND a.n = 2",
     "SELECT COUNT(*) AS n FROM visits a FULL JOIN claims c USING (u) WHERE n = 3 OR n IS NULL",
     "SELECT COUNT(*) AS n FROM visits a ANTI JOIN orders o ON a.u = o.who",
+    "SELECT COUNT(*) AS n FROM visits a WHERE (SELECT COUNT(*) FROM visits b WHERE b.u = a.u) > 200",
+    "SELECT COUNT(*) AS n FROM visits a WHERE NOT EXISTS (SELECT 1 FROM claims c WHERE c.u = a.u AND c.cost > 9 + a.n)",
+    "SELECT SUM(x) AS s FROM visits WHERE u IN (SELECT who FROM orders GROUP BY who HAVING COUNT(*) > 10)",
+    "SELECT SUM(x) AS s FROM visits a WHERE x > (SELECT AVG(b.x) FROM visits b WHERE b.u = a.u)",
     "WITH visits AS (SELECT u, x FROM visits WHERE ok) SELECT COUNT(*) AS n, SUM(x) AS s FROM visits",
     'SELECT COUNT(*) AS n FROM (SELECT u AS "U", x AS k0, w AS q0 FROM visits) "k0" JOIN claims q0 ON "k0"."u" = q0.u',
     "SELECT CASE WHEN u = '0' THEN 'me' ELSE 'they' END AS g, COUNT(*) AS n FROM visits GROUP BY g",
@@ -95,11 +105,15 @@ BOUNDS_OF_DATA = (
     "SELECT SUM(least(x, m)) FROM (SELECT u, x, MAX(x) OVER (PARTITION BY w) AS m FROM visits) q",
     "SELECT SUM(x) FROM visits WHERE x < (SELECT AVG(x) FROM visits)",
     "SELECT SUM(x) FROM visits WHERE x > ALL (SELECT amount FROM orders)",
-    "SELECT SUM(x) FROM visits WHERE u IN (SELECT who FROM orders)",
+    "SELECT SUM(x) FROM visits WHERE tag IN (SELECT who FROM orders)",
+    "SELECT SUM(x) FROM visits WHERE u IN (SELECT item FROM orders)",
+    "SELECT SUM(x) FROM visits v WHERE EXISTS (SELECT 1 FROM orders o WHERE o.who = v.u OR o.amount > 9)",
+    "SELECT SUM(x) FROM visits v WHERE EXISTS (SELECT 1 FROM orders v WHERE v.who = v.who)",
     "SELECT SUM(x) FROM visits v WHERE EXISTS (SELECT 1 FROM orders o WHERE o.item = v.tag)",
     "SELECT HISTOGRAM(x, [0, MAX(x)]) FROM visits",
     "SELECT QUANTILE(x, n) FROM visits",
-    "SELECT COUNT(*) FROM visits HAVING COUNT(*) > (SELECT MAX(x) FROM visits)",
+    "WITH m AS (SELECT w, MAX(x) AS t FROM visits GROUP BY w) SELECT SUM(x) FROM visits JOIN m USING (w) WHERE x < t",
+    "SELECT SUM(x) FROM visits, (SELECT AVG(x) AS m FROM visits) q WHERE x < m",
     "SELECT COUNT(*) FROM visits LIMIT (SELECT MAX(n) FROM visits)",
     "SELECT SUM(1.0 * LENGTH(tag)) FROM visits",
     "WITH m AS (SELECT MAX(x) AS top FROM visits) SELECT SUM(least(x, top)) FROM visits, m",
@@ -241,10 +255,11 @@ def data_bounds(asks: Asks = LIBRARY) -> Verdict:
     taken = []
     for text in BOUNDS_OF_DATA:
         try:
-            asks(text, SCHEMA, unit=USER, epsilon=1, delta=1e-6, limits=Limits())
-            taken.append(text)
+            plan = asks(text, SCHEMA, unit=USER, epsilon=1, delta=1e-6, limits=Limits())
         except SfumatoError:
             continue
+        if not isinstance(plan, SqlStages):  # which release such a bound first, with noise: that is Q7's affair
+            taken.append(text)
     text = f"{len(taken)} of {len(BOUNDS_OF_DATA)} queries with bounds out of the data were taken: {taken[:1]}."
     return Verdict("Q5", bool(taken), text, {"taken": len(taken)})
 

@@ -117,6 +117,8 @@ LIST: tuple[Attack, ...] = (
            planted={"asks": Of("sql_units.WRITTEN")}),
     Attack("Q6", "queries that one row makes slow", "sql_time.attack",
            quick={"length": 10**5}, planted={"asks": Of("sql_time.CONTROL"), "length": 10**4, "seconds": 2.0}),
+    Attack("Q7", "a later stage of a query that reads the exact number", "sql_stages.attack",
+           quick={"runs": 60}, planted={"asks": Of("sql_stages.CONTROL"), "runs": 60}),
     # whose rows are whose
     Attack("O1", "columns by place: a file without names, one column left out", "columns_by_place.attack",
            quick={"patients": 10, "visits": 10, "written": 2}, planted={"read": Of("columns_by_place.CONTROL")}),
@@ -126,6 +128,8 @@ LIST: tuple[Attack, ...] = (
     Attack("O4", "a view that computes over all rows", "owners.views", planted={"opens": Of("owners.TRUSTING")}),
     Attack("O5", "private rows before they are paid for", "unpaid.attack",
            quick={"rows": 50}, planted={"door": Of("unpaid.CONTROL")}),
+    Attack("O6", "rows that are owned through keys", "chains.attack",
+           quick={"orders": 60}, planted={"asks": Of("chains.CONTROL")}),
     # cells
     Attack("C1", "one cell that changes how others are read", "cells.attack",
            quick={"quick": True}, control="cells.control"),

@@ -15,11 +15,14 @@ from typing import Any
 import numpy as np
 
 from sfumato import checks, events
+from sfumato.audit.silent import Silent
 from sfumato.checks import Exact
 from sfumato.laws import RoundedLaplace
+from sfumato.noise import SeededBits
 from sfumato.openings import ENGINE, Opening
 from sfumato.plan import Plan, Run
-from sfumato.query import Limits, Sql, running
+from sfumato.query import Limits, Sql, SqlStages, running, sql
+from sfumato.query.above.released_stages import stage_cells
 from sfumato.query.design import Design
 from sfumato.query.front import Front
 from sfumato.query.front import front as understood
@@ -60,7 +63,8 @@ class AsWritten(Plan[Connection, dict[str, Any]]):
     def _run(self, rows: Any, run: Run) -> dict[str, Any]:
         table = rows.engine.sql(self.text).to_arrow_table()
         names = {name: str(kind) for name, kind in zip(table.column_names, table.schema.types, strict=True)}
-        keys = {name: table.column(name).to_pylist() for name, kind in names.items() if kind in ("string", "bool")}
+        texts = {name for name, kind in names.items() if kind in ("string", "bool") or kind.startswith("dictionary")}
+        keys = {name: table.column(name).to_pylist() for name in names if name in texts}
         law = RoundedLaplace(float(2**_BITS / self.epsilon))
         numbers = {}
         for name in (each for each in names if each not in keys):
@@ -158,6 +162,55 @@ class TablesSayWho(Sql):
     @property
     def other_names(self) -> dict[str, str]:
         return {}
+
+
+@dataclass(frozen=True, kw_only=True)
+class KeysSayWho(Sql):
+    """A chain loses its owner: rows belong to the key that they hold, so orders are bounded, and people promised."""
+
+    @cached_property
+    def front(self) -> Front:
+        keyed = [table for table in self.schema.tables.values() if table.leads is not None]
+        own = next((table for table in keyed if f"FROM {table.name}" in self.text), keyed[0])
+        assert own.leads is not None
+        alone = Schema({own.name: replace(own, owner=None, unit=own.leads.column)})
+        noise = "gaussian" if self.delta else "laplace"
+        whose = replace(self.unit, of=f"user:{own.leads.column}")
+        return understood(self.text, alone, whose, bounds=self.bounds, keys=self.keys, noise=noise)
+
+    @property
+    def other_names(self) -> dict[str, str]:
+        return {}
+
+    @property
+    def paths(self) -> dict[str, str]:
+        return {}
+
+
+@dataclass(frozen=True, kw_only=True)
+class ExactStages(SqlStages):
+    """What is compared with is computed exactly, and only what is shown gets noise."""
+
+    def _run(self, data: Any, run: Run) -> dict[str, Any]:
+        return with_exact_numbers(self, data, run)
+
+
+def with_exact_numbers(plan: SqlStages, data: Any, run: Run) -> dict[str, Any]:
+    """Later stages read what earlier ones would be without noise; what is stored has it."""
+    raws: dict[str, Any] = {}
+    for name, part in plan.sqls.items():
+        for table, columns in part.released.items():
+            exact = plan.sqls[table]._run(data, Run(Silent(SeededBits(0))))
+            data.hand_over(columns, stage_cells(plan.sqls[table], exact))
+        raws[name] = part._run(data, run)
+    return {"releases": raws}
+
+
+def in_exact_stages(text: str, schema: Schema, *, unit: Unit, **options: Any) -> ExactStages:
+    """Asks as `sql` does."""
+    plan = sql(text, schema, unit=unit, **options)
+    assert isinstance(plan, SqlStages)
+    return ExactStages(plans=plan.plans, above=plan.above, beside=plan.beside)
 
 
 class _Mixed:

@@ -21,7 +21,7 @@ from collections.abc import Callable
 from dataclasses import dataclass
 
 import numpy as np
-from scipy import optimize
+import scipy
 
 from ..interval import Interval
 from . import binomial
@@ -169,7 +169,7 @@ def _root(falling: Callable[[float], float], level: float, low: float, high: flo
 
     if distance(high) > 0:
         return high
-    return float(optimize.brentq(distance, low, high, xtol=1e-12 * high, rtol=1e-9))
+    return float(scipy.optimize.brentq(distance, low, high, xtol=1e-12 * high, rtol=1e-9))
 
 
 def _merged(p: Floats, q: Floats) -> tuple[Floats, Floats]:

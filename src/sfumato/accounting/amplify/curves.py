@@ -5,7 +5,8 @@ from __future__ import annotations
 import math
 from collections.abc import Callable
 
-from scipy import optimize, special
+import scipy
+from scipy import special
 
 from ...errors import UnsupportedEventError
 from ...events import (
@@ -86,7 +87,7 @@ def _concentrated(rho: float) -> Curve:
             order = 1 + less
             return less * (order * rho - epsilon) - log_less + order * math.log1p(-1 / order)
 
-        best = optimize.minimize_scalar(log_delta, bounds=(-15, 40), method="bounded", options={"xatol": 1e-9})
+        best = scipy.optimize.minimize_scalar(log_delta, bounds=(-15, 40), method="bounded", options={"xatol": 1e-9})
         value = log_delta(float(best.x))
         return min(1.0, math.exp(min(value + 1e-12 * (1 + abs(value)), 0.0)))
 

@@ -6,6 +6,7 @@ from typing import Annotated
 
 import typer
 
+from ..loading import loading
 from ..options import (
     HERE,
     Account,
@@ -15,6 +16,7 @@ from ..options import (
     Bounds,
     Debug,
     Delta,
+    Dialect,
     Epsilon,
     File,
     Floor,
@@ -25,6 +27,7 @@ from ..options import (
     Json,
     Keys,
     Limit,
+    NoiseLaw,
     Out,
     Query,
     QueryOrList,
@@ -94,10 +97,12 @@ def quote(
     group_rows: GroupRows = None,
     share: Share = None,
     advice: Advice = None,
+    noise: NoiseLaw = None,
     account: Account = None,
     limit: Limit = None,
     bounds: Bounds = None,
     keys: Keys = None,
+    dialect: Dialect = None,
     floor: Floor = False,
     unclip: Unclip = False,
     alpha: Alpha = 0.05,
@@ -114,7 +119,7 @@ def quote(
 
         question = TypedQuery(
             sql, file, epsilon, delta, rho, accuracy, group_rows, share, advice, limit, bounds, keys, floor, unclip,
-            alpha,
+            alpha, dialect, noise,
         )  # fmt: skip
         if (listed := list_of(question)) is not None:
             return quoted_list(project, listed, account=account, more=explain or gauges)
@@ -141,10 +146,12 @@ def query(
     group_rows: GroupRows = None,
     share: Share = None,
     advice: Advice = None,
+    noise: NoiseLaw = None,
     account: Account = None,
     limit: Limit = None,
     bounds: Bounds = None,
     keys: Keys = None,
+    dialect: Dialect = None,
     floor: Floor = False,
     unclip: Unclip = False,
     alpha: Alpha = 0.05,
@@ -157,13 +164,14 @@ def query(
     """Pay for a query, run it, and show the answer with its error bars. The same query asked again is free."""
 
     def work() -> Outcome:
-        from ..work.asking import answered
-        from ..work.quoting import quoted
-        from ..work.typed_query import TypedQuery
+        with loading():
+            from ..work.asking import answered
+            from ..work.quoting import quoted
+            from ..work.typed_query import TypedQuery
 
         question = TypedQuery(
             sql, file, epsilon, delta, rho, accuracy, group_rows, share, advice, limit, bounds, keys, floor, unclip,
-            alpha,
+            alpha, dialect, noise,
         )  # fmt: skip
         if dry_run:
             return quoted(project, question, account=account, explain=False)
@@ -190,9 +198,11 @@ def rehearse(
     group_rows: GroupRows = None,
     share: Share = None,
     advice: Advice = None,
+    noise: NoiseLaw = None,
     limit: Limit = None,
     bounds: Bounds = None,
     keys: Keys = None,
+    dialect: Dialect = None,
     floor: Floor = False,
     unclip: Unclip = False,
     alpha: Alpha = 0.05,
@@ -209,7 +219,7 @@ def rehearse(
 
         question = TypedQuery(
             sql, file, epsilon, delta, rho, accuracy, group_rows, share, advice, limit, bounds, keys, floor, unclip,
-            alpha,
+            alpha, dialect, noise,
         )  # fmt: skip
         if (listed := list_of(question)) is not None:
             return rehearsed_list(project, listed, rows=rows)

@@ -24,7 +24,7 @@ _SHOWN = 100  # rows on a screen; a file has all
 def show_release(console: Console, release: Release, alpha: float) -> None:
     """The answer to a query as its table, any other release as names, values and error bars."""
     if isinstance(release.value, Answer):
-        _show_answer(console, release.value, alpha)
+        show_answer(console, release.value, alpha)
         return
     figures = release.figures(alpha)
     rows = [(name, Text(value, style="bold"), Text(bar, style="dim")) for name, value, bar in release.rows(alpha)]
@@ -37,7 +37,7 @@ def show_release(console: Console, release: Release, alpha: float) -> None:
         say(console, f"± at {_confidence(alpha)}", style="dim")
 
 
-def _show_answer(console: Console, answer: Answer, alpha: float) -> None:
+def show_answer(console: Console, answer: Answer, alpha: float) -> None:
     """Values beside their error bars, and below them what to know about them."""
     heads, cells = [], []
     shown: list[Cell] = []

@@ -15,14 +15,16 @@ from ...office.asking import Order, QueryDocument
 from ...office.asking import answered as answer
 from ...office.desk import Paid
 from ...office.documents import Agreement
+from ...office.reading_public import PUBLIC, encoded_answer, read_public
 from ...plain_text import printable
-from ...project import open_project
+from ...project import Project, open_project
+from ...query.above.above_rules import PublicOnlyError
 from ..problems import CommandError
 from ..screen import facts, say
 from ..shell_words import in_shell
 from ..telling import Outcome
 from ..watching import Terminal
-from .answers import format_of, show_release
+from .answers import format_of, show_answer, show_release
 from .budgets import show_accounts
 from .typed_query import TypedQuery
 
@@ -44,7 +46,10 @@ def answered(
     if how == "parquet" and out is None and sys.stdout.isatty():
         raise CommandError("Parquet is nothing to look at", "this is a terminal", "give --out FILE, or pipe it on")
     project = open_project(folder)
-    plan = project.plan(text, **options)
+    try:
+        plan = project.plan(text, **options)
+    except PublicOnlyError:
+        return _of_public(project, text, question, out, how)
     order = Order(plan, account, note, key, question.alpha, out, how)
     document, paid = answer(project, order, Agreement.to(plan), watch=Terminal())
     body = replace(document, notes=[in_shell(line) for line in document.notes])
@@ -58,6 +63,24 @@ def answered(
             sys.stdout.buffer.write(content)
             return
         _show(console, body, paid, question.alpha)
+
+    return Outcome(body, show)
+
+
+def _of_public(project: Project, text: str, question: TypedQuery, out: Path | None, how: str) -> Outcome:
+    """The answer to a query of public tables: no account is asked, and no receipt written."""
+    document, answer = read_public(project, text, dialect=question.dialect, out=out, format=how)
+    body = replace(document, notes=[in_shell(line) for line in document.notes])
+
+    def show(console: Console) -> None:
+        if out is None and how != "table":
+            sys.stdout.flush()
+            sys.stdout.buffer.write(encoded_answer(answer, how))
+            return
+        if out is None:
+            show_answer(console, answer, question.alpha)
+            console.print()
+        facts(console, [("price", Text(PUBLIC, style="bold green")), *([("wrote", str(out))] if out else [])])
 
     return Outcome(body, show)
 

@@ -29,6 +29,7 @@ from .numbers import exact
 from .prompts import Prompts
 from .wizard import ask_bounds, ask_budget, ask_unit
 from .wizard_files import ask_dates, ask_kinds, ask_tables
+from .wizard_views import ask_views, fitting_views
 from .writing_yaml import Todo, written
 
 _NUMBER = re.compile(r"(\d+(\.\d*)?|\.\d+)([eE][-+]?\d+)?")
@@ -106,7 +107,9 @@ def begin(folder: Path | None, flags: Flags, *, example: bool, asking: bool) -> 
             "give --source FILE (and --unit COLUMN), or --example for a made-up hospital",
         )
     _refuse_to_replace(place)
-    return _made(*drafted(_empty(place, flags), flags))
+    draft, notes = drafted(_empty(place, flags), flags)
+    draft.views, more = fitting_views(draft)
+    return _made(draft, [*notes, *more])
 
 
 def begin_example(folder: Path) -> Outcome:
@@ -150,6 +153,7 @@ def _asked(prompts: Prompts, folder: Path, flags: Flags) -> Draft:
     ask_unit(prompts, draft, next((unit for unit in flags.units if "=" not in unit), None))
     ask_bounds(prompts, draft)
     ask_budget(prompts, draft, number)
+    draft.views = ask_views(prompts, draft)
     text, _ = written(draft)
     prompts.heading(f"6  {folder / YAML}")
     prompts.console.print(Syntax(text, "yaml", background_color="default", word_wrap=True))

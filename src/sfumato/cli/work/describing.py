@@ -13,7 +13,8 @@ from ...office.budgets import accounts
 from ...office.documents import AccountDocument
 from ...project import Project, ProjectError, open_project
 from ...query.cell_words import checkable
-from ...schema import Column
+from ...schema import Column, Table
+from ...sources import PostgresTable
 from ..documents import Document, Part
 from ..problems import problem_of
 from ..screen import columns, facts, say
@@ -55,6 +56,7 @@ class DescribeDocument(Document):
     version: str
     hides: str
     tables: list[TableDocument]
+    views: dict[str, str]
     limits: str | None
     spends: str | None
     budget: list[AccountDocument]
@@ -73,6 +75,7 @@ def described(folder: Path) -> Outcome:
         version=project.private.version,
         hides=project.hides,
         tables=[_table(project, name, name not in missing) for name in project.schema.tables],
+        views=dict(project.schema.views),
         limits=None if project.limits is None else str(project.limits),
         spends=_usual_price(project),
         budget=[],
@@ -92,20 +95,40 @@ def described(folder: Path) -> Outcome:
     return Outcome(body, lambda console: _show(console, body, project))
 
 
+def _place(project: Project, name: str) -> str:
+    """The file of a table, or where its server's address stands."""
+    source = project.sources[name]
+    if isinstance(source, PostgresTable):
+        return f"{source.table or name} on the server of {Path(source.address).name}"
+    path, folder = Path(str(getattr(source, "path", ""))).absolute(), project.folder.absolute()
+    return str(path.relative_to(folder) if path.is_relative_to(folder) else path)
+
+
 def _table(project: Project, name: str, there: bool) -> TableDocument:
     table = project.schema.table(name)
-    path, folder = Path(str(getattr(project.sources[name], "path", ""))).absolute(), project.folder.absolute()
-    shown = path.relative_to(folder) if path.is_relative_to(folder) else path
+    shown = _place(project, name)
     return TableDocument(
         name=name,
         private=table.private,
-        source=str(shown),
+        source=shown,
         found=there,
         columns=[
-            ColumnDocument(name=each, type=column.type, meaning=_meaning(column), unit=each == table.unit)
+            ColumnDocument(
+                name=each,
+                type=column.type,
+                meaning=_led(table, each) or _meaning(column),
+                unit=each == table.unit,
+            )
             for each, column in table.columns.items()
         ],
     )
+
+
+def _led(table: Table, column: str) -> str:
+    """Where a key leads, in words."""
+    if table.leads is not None and table.leads.column == column:
+        return f"whose the row is: leads to {table.leads.target}"
+    return next((f"leads to {link.target}" for link in table.refers if link.column == column), "")
 
 
 def _meaning(column: Column) -> str:
@@ -143,6 +166,10 @@ def _show(console: Console, body: DescribeDocument, project: Project, fix: str =
             for each in table.columns
         ]
         columns(console, ("", "", ""), rows, head=False)
+    for name, text in body.views.items():
+        console.print()
+        say(console, Text.assemble((name, "bold"), "  view"))
+        say(console, " ".join(text.split()), first="  ", style="dim")
     console.print()
     if body.ledger is not None:
         say(console, body.ledger, first=Text("budget  ", style="dim"), style="yellow")

@@ -6,9 +6,10 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
+from ...foreign_keys import ARROW
 from ..problems import CommandError
 from .column_words import column_given
-from .draft import Draft, TableDraft, plain_name
+from .draft import Draft, TableDraft, plain_name, put_keys, read_key
 from .proposing import SURE, ColumnDraft, propose
 from .table_looks import TableLook, duckdb_tables, kind_of, look, look_by_place
 from .writing_cells import checked, day_given, suggestion
@@ -128,7 +129,8 @@ def _put(draft: Draft, text: str) -> None:
 
 
 def _set_units(draft: Draft, flags: Flags) -> None:
-    """`--unit patient` names the unit, `--unit patients=id` the column of a table that calls it otherwise.
+    """`--unit patient` names the unit, `--unit patients=id` the column of a table that calls it otherwise, and `--unit
+    'items=order -> orders.id'` the key that leads to a table that knows.
 
     A column that is merely likely is never taken: a wrong one would hide the wrong thing.
     """
@@ -151,6 +153,9 @@ def _set_units(draft: Draft, flags: Flags) -> None:
         table, sign, column = text.partition("=")
         if sign:
             owned = _table(draft, table, "--unit")
+            if ARROW in column:
+                owned.owner = read_key(column, owned, draft.tables)
+                continue
             if owned.column(column) is None:
                 raise CommandError(
                     f"--unit {text} fits no column", f"{table} has no {column!r}", "give one that it has"
@@ -163,7 +168,8 @@ def _set_units(draft: Draft, flags: Flags) -> None:
                 )
             owned.unit = column
     for table_ in draft.tables:
-        if not table_.public and table_.unit is None and table_.column(draft.unit):
+        if not table_.public and table_.unit is None and table_.owner is None and table_.column(draft.unit):
             table_.unit = draft.unit
+        put_keys(table_, draft.tables)
         if table_.unit is not None:
             table_.put(ColumnDraft(table_.unit, "key", why="names the unit"))

@@ -60,6 +60,7 @@ def _show(console: Console, body: QuoteDocument, plan: Plan[Any, Any], raising: 
         lines.append(("limits", f"chosen by the adviser, for {100 * float(plan.advice):.3g} % of the price"))
     elif body.limits is not None and isinstance(plan, Sql) and plan.front.units:
         lines.append(("limits", body.limits))
+    lines += [(name, in_shell(words)) for name, words in plan.expected_work().items() if isinstance(plan, Sql)]
     facts(console, lines, wide=_WIDE)
     show_accounts(console, body.budget, label=f"{'budget':{_WIDE}}", now=True)
     for account in body.budget:

@@ -35,6 +35,8 @@ class TypedQuery:
     floor: bool = False
     unclip: bool = False
     alpha: float = 0.05
+    dialect: str | None = None
+    noise: str | None = None
 
     def text(self) -> str:
         """The query: from the argument, the file, or whatever is piped in."""
@@ -83,6 +85,7 @@ class TypedQuery:
         for name in ("floor", "unclip"):
             if getattr(self, name):
                 options[name] = True
+        options |= {name: typed for name in ("dialect", "noise") if (typed := getattr(self, name)) is not None}
         return options
 
 

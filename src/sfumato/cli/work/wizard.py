@@ -7,10 +7,11 @@ from dataclasses import replace
 
 from ...checks import WEAK_EPSILON
 from ...errors import ArgumentError
+from ...foreign_keys import ARROW
 from ..problems import CommandError
 from . import wizard_words as words
 from .column_words import bounded, checked, listed
-from .draft import Draft, TableDraft
+from .draft import Draft, TableDraft, led_nowhere, put_keys, read_key
 from .prompts import Prompts
 from .proposing import BOUNDED, SURE, ColumnDraft
 
@@ -51,11 +52,16 @@ def ask_unit(prompts: Prompts, draft: Draft, proposed: str | None = None) -> Non
         own = draft.unit if table.column(draft.unit) else None
         if not table.public:
             table.unit = own if table is first else _owner(prompts, draft, table, own)
-        if table.unit is None and not table.public:
+        if table.unit is None and table.owner is None and not table.public:
             prompts.say(f"{table.name} is left out.", "yellow")
             draft.tables.remove(table)
         elif table.unit is not None:
             table.put(ColumnDraft(table.unit, "key", why="names the unit"))
+    for table in led_nowhere(draft.tables):
+        prompts.say(f"{table.name} is left out: {table.owner} leads to nobody.", "yellow")
+        draft.tables.remove(table)
+    for table in draft.tables:
+        put_keys(table, draft.tables)
 
 
 def sure_unit(table: TableDraft) -> str | None:
@@ -83,6 +89,9 @@ def _owner(prompts: Prompts, draft: Draft, table: TableDraft, own: str | None) -
     def read(text: str) -> str | None:
         if text in ("public", "out"):
             table.public = text == "public"
+            return None
+        if ARROW in text and own is None:
+            table.owner = read_key(text, table, draft.tables)
             return None
         if own is not None and text != own:
             raise CommandError("two units", f"{table.name} has a column {own!r} itself", f"type {own}, public or out")

@@ -15,6 +15,9 @@ They are opened only when a paid release runs."""
 TABLES_WHY = "Only names and declared types are read, no rows."
 TABLES_MORE = "Type the names of the tables that queries may use, with commas between them."
 
+VIEWS_WHY = "Their definitions were read, no rows. What they say is put into queries that name them."
+VIEWS_MORE = "Type their names with commas between them, or none. Whose rows they show is tracked through them."
+
 HEADER_WHY = "If so, only that first line is read, as column names. Nothing else is read."
 HEADER_MORE = """\
 A first line that is data already belongs to somebody, so it is not looked at unless you say that it holds names. \
@@ -66,10 +69,12 @@ SURE_MORE = """\
 one name may stand in several rows, answer n."""
 ROW_WARNING = "One row is hidden, not one person: right only if nobody has more than one row."
 
-OWNER_WHY = "One of {names}; or public; or out, to leave the table out."
+OWNER_WHY = "One of {names}; or a key, such as order -> orders.id; or public; or out, to leave the table out."
 OWNER_MORE = """\
 Rows of a private table belong to somebody, and this column says to whom, in the same words as in the first table. \
-`public` means that anybody may know every row of it: it is used exactly as it is, and hides nobody."""
+If none does, but one leads to a table that knows (items of an order), say where: `order -> orders.id`. Rows that lead \
+to nobody are left out of all answers. `public` means that anybody may know every row of it: it is used exactly as it \
+is, and hides nobody."""
 
 BOUNDS_SAY = """\
 Answer from what you know: a form, a price list, common sense. Not from the

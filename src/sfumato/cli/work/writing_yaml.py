@@ -63,6 +63,12 @@ def written(draft: Draft) -> tuple[str, list[Todo]]:
     page.add("tables:")
     for table in draft.tables:
         _table(page, table, draft)
+    if draft.views:
+        page.lines += ["", "views:"]
+    for view in draft.views:
+        page.add(f"  {scalar(view.name)}:")
+        page.add(f"    query: {json.dumps(view.query, ensure_ascii=False)}")
+        page.add(f"    source: {scalar_path(view.path, draft.folder)}", "releases stop where it says something else")
     page.add()
     if draft.rows is None:
         page.add("# limits: {rows: 8}", "left out: each query measures them, privately")
@@ -96,8 +102,12 @@ def _table(page: _Page, table: TableDraft, draft: Draft) -> None:
         page.add(f"    unit: {scalar(table.unit)}", "says whose row it is")
         if table.unit != draft.unit:
             page.add(f"    names: {scalar(draft.unit)}", "the same people, under another name")
+    elif draft.unit is not None and table.owner is not None:
+        page.add(
+            f"    owner: {scalar(str(table.owner))}", f"belongs to whoever owns the {table.owner.table} it leads to"
+        )
     elif draft.unit is not None:
-        page.todo("    ", f"unit: the column of {table.name} that says whose row it is; or public: true")
+        page.todo("    ", f"unit: the column of {table.name} that says whose row it is; or owner; or public: true")
     page.add("    columns:")
     for column in table.columns:
         _column(page, column)

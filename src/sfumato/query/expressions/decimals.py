@@ -97,7 +97,7 @@ def as_exact(found: Typed) -> Exact | None:
         kind = replace(found.kind, type="real", places=places, values=None)
         return Exact(trees.decimal(found.value, width, places), kind, width)
     kind, digits = found.kind, digits_of(found.kind)
-    if digits is None or digits > DIGITS or (kind.type != "whole" and kind.places is None):
+    if digits is None or digits > DIGITS or (not kind.is_whole and kind.places is None):
         return None
     places = kind.places or 0
     exact = replace(kind, type="real", places=places, values=None, origin=None, unit=False)
@@ -106,7 +106,7 @@ def as_exact(found: Typed) -> Exact | None:
 
 def computed(node: type[exp.Expression], compute: Callable[[Any, Any], Any], left: Typed, right: Typed) -> Exact | None:
     """+, - or * in decimals, where both operands are some and the result fits."""
-    if left.kind.type == right.kind.type == "whole":
+    if left.kind.is_whole and right.kind.is_whole:
         return None
     one, other = as_exact(left), as_exact(right)
     if one is None or other is None:
@@ -147,8 +147,8 @@ def compared(operands: list[Typed]) -> list[Typed] | None:
 
 def shared_places(kinds: list[Kind], bounds: Interval) -> int | None:
     """The places that hold the values of all these kinds, which lie within the bounds."""
-    known = [0 if kind.type == "whole" else kind.places for kind in kinds]
-    if None in known or bounds.lower is None or bounds.upper is None:
+    counted = [0 if kind.is_whole else kind.places for kind in kinds]
+    if None in counted or bounds.lower is None or bounds.upper is None:
         return None
-    places = max(each for each in known if each is not None)
+    places = max(each for each in counted if each is not None)
     return places if _digits(max(abs(bounds.lower), abs(bounds.upper)), places) <= DIGITS else None

@@ -8,6 +8,7 @@ read; everything else is refused with the nearest thing that works.
 from __future__ import annotations
 
 import difflib
+from dataclasses import replace
 from typing import Any
 
 from sqlglot import exp
@@ -17,6 +18,7 @@ from ..refusal import QueryError, typed_name
 from ..relation import Scope
 from .functions import NAMED, RULES
 from .functions.operands import Reader, Rule
+from .likely import followed
 
 AGGREGATES = (exp.AggFunc, exp.Window, exp.Filter, exp.WithinGroup, exp.IgnoreNulls, exp.RespectNulls)
 NAMED_AGGREGATES = ("histogram", "quantiles")
@@ -26,8 +28,14 @@ QUERIES = (exp.Subquery, exp.Exists, exp.Any, exp.All, exp.Query)
 
 def translate(node: exp.Expression, scope: Scope) -> Typed:
     """The engine expression for a node of the query, and what is known of its values."""
+    reader = Reader(scope, rule)
     try:
-        return Reader(scope, rule).read(node)
+        plain = reader.read(node)
+        if not reader.likely:
+            return plain
+        trusting = Reader(scope, rule, trusting=True, specials=reader.specials)
+        likely = followed(plain.kind, trusting.read(node).kind, reader.likely)
+        return replace(plain, kind=replace(plain.kind, likely=likely))
     except RecursionError:
         raise QueryError("The expression is nested too deeply.", "compute a part of it in a subquery first") from None
 
@@ -60,8 +68,10 @@ def column(node: exp.Column, read: Reader) -> Typed:
 def special(node: exp.Expression, read: Reader) -> Typed:
     """Aggregates, windows and subqueries, where the clause allows them."""
     if read.scope.special is not None:
-        found = read.scope.special(node)
-        return Typed(found.tree.copy(), found.kind)
+        if id(node) not in read.specials:
+            read.specials[id(node)] = read.scope.special(node)
+        typed = read.specials[id(node)]
+        return Typed(typed.tree.copy(), typed.kind)
     if isinstance(node, (*AGGREGATES, exp.Anonymous)):
         what = "A window function" if isinstance(node, exp.Window) else "An aggregate"
         instead = "compute it per unit in a subquery first, or move the condition to HAVING"
@@ -71,6 +81,13 @@ def special(node: exp.Expression, read: Reader) -> Typed:
 
 def unknown(node: Any, _: Reader) -> Typed:
     if not isinstance(node, exp.Func):
+        if isinstance(node, exp.Placeholder | exp.Parameter):
+            raise QueryError("A parameter has no value here.", "write the value in the place of ? or $1", node)
+        if isinstance(node, exp.Star):
+            raise QueryError("A star stands for no value here.", "name the column", node)
+        if isinstance(node, exp.Bracket):
+            instead = "use SUBSTRING(x, 1, 1) for a part of a text"
+            raise QueryError("Parts in square brackets are not read here.", instead, node)
         instead = "use columns, numbers, texts, comparisons, CASE and functions"
         raise QueryError(f"{shown_name(node)} is not read here.", instead, node)
     name = node.name if isinstance(node, exp.Anonymous) else typed_name(node)

@@ -9,7 +9,8 @@ from typing import TYPE_CHECKING
 from sqlglot import exp
 
 from ...sources.vocabulary import call
-from ..expressions import trees
+from ..expressions import distinct_pairs, likely, trees
+from ..expressions.functions.operands import as_whole
 from ..kinds import Kind, Typed
 from ..refusal import QueryError, typed_name
 from . import totals
@@ -26,9 +27,9 @@ SPREADS: dict[type[exp.Expression], tuple[bool, bool]] = {  # sample?, root?
     exp.StddevPop: (False, True),
 }
 ORDERED = ("real", "whole", "flag", "text", "date", "moment")
-_KNOWN = "COUNT, SUM, AVG, MIN, MAX, VARIANCE, STDDEV, MEDIAN, QUANTILE_DISC, BOOL_AND, BOOL_OR, COUNT_IF"
-_BY_ORDER = (exp.AnyValue, exp.First, exp.Last, exp.ArrayAgg, exp.GroupConcat, exp.ArgMax, exp.ArgMin, exp.Mode)
-COUNTED = Kind("whole", Fraction(0), nullable=False)
+_KNOWN = "COUNT, SUM, AVG, MIN, MAX, MODE, VARIANCE, STDDEV, MEDIAN, QUANTILE_DISC, BOOL_AND, BOOL_OR, COUNT_IF"
+_BY_ORDER = (exp.AnyValue, exp.First, exp.Last, exp.ArrayAgg, exp.GroupConcat, exp.ArgMax, exp.ArgMin)
+COUNTED = Kind("whole", Fraction(0), nullable=False, likely=likely.COUNT)
 
 
 def aggregate(node: exp.Expression, rows: Reading) -> Typed:
@@ -73,7 +74,8 @@ def _of_one(node: exp.Expression, x: Typed, shown: exp.Expression) -> Typed:
 
 
 def number(node: exp.Expression, x: Typed, shown: exp.Expression, over: totals.Over = totals.as_is) -> Typed:
-    """SUM, AVG, VARIANCE and STDDEV."""
+    """SUM, AVG, VARIANCE and STDDEV; of flags, as of 1 and 0."""
+    x = as_whole(x)
     if not x.kind.numeric:
         raise QueryError(
             f"{node.key.upper()} needs numbers, and this is {x.kind.type}.", "cast it, such as CAST(x AS DOUBLE)", shown
@@ -97,12 +99,13 @@ def _count(node: exp.Count, rows: Reading, condition: exp.Expression | None) -> 
     if inner is None or isinstance(inner, exp.Star):
         one = trees.whole(1) if condition is None else trees.when(condition, trees.whole(1))
         return Typed(totals.count(Typed(one, COUNTED)), COUNTED)
-    distinct = isinstance(inner, exp.Distinct)
-    asked = list(inner.expressions) if isinstance(inner, exp.Distinct) else [inner, *node.expressions]
-    if len(asked) != 1:
-        raise QueryError("COUNT takes one column.", "concatenate them, or group by them in a subquery", node)
-    x = _kept(rows.translate(asked[0]), condition)
-    counted: exp.Expression = exp.Distinct(expressions=[x.tree]) if distinct else x.tree
+    if isinstance(inner, exp.Distinct):
+        x = _kept(distinct_pairs.counted(inner, rows.translate, steady), condition)
+        counted: exp.Expression = exp.Distinct(expressions=[x.tree])
+    elif node.expressions:
+        raise QueryError("COUNT takes one column.", "write COUNT(DISTINCT (a, b)), or COUNT(*)", node)
+    else:
+        counted = _kept(rows.translate(inner), condition).tree
     return Typed(exp.Count(this=counted, big_int=True), COUNTED)
 
 

@@ -3,6 +3,10 @@
 A row of the result has to belong to one unit, and the rows of one unit must not depend on another's. So private rows
 meet public rows as they like, and private rows only where both are of the same unit. A side that a join keeps without
 a partner must be private: a kept public row would belong to nobody, yet come and go with private rows.
+
+Whatever a query writes, the engine is asked for equal units besides. So a join is sound also where the query names no
+unit; it is taken where that changes nothing that SQL would say, which is where the columns of a declared key are equal:
+both hold keys of rows that the row's own unit owns.
 """
 
 from __future__ import annotations
@@ -15,9 +19,10 @@ from sqlglot import exp
 from ..expressions import trees
 from ..expressions.scalars import translate
 from ..kinds import Kind, Typed
+from ..public_images import Image
 from ..refusal import QueryError
 from ..relation import UNIT, Relation, Scope, visible
-from .bases import as_text, of
+from .bases import as_text, namers, of
 from .merging import alike
 
 _SIDES = {"": "", "LEFT": "LEFT", "RIGHT": "RIGHT", "FULL": "FULL"}
@@ -57,6 +62,14 @@ class Names(Scope):
         spot = (found.tree.table, found.tree.name) if isinstance(found.tree, exp.Column) else ("", "")
         return Typed(self.moved[spot], found.kind) if spot in self.moved else found
 
+    def images(self) -> dict[tuple[str, str], Image | None]:
+        """By table and column, also as they are called after the rows were numbered."""
+        images = super().images()
+        for typed in self.merged.values():
+            if isinstance(typed.tree, exp.Column):
+                images[typed.tree.table, typed.tree.name] = typed.kind.image
+        return images | {(column.table, column.name): images[spot] for spot, column in self.moved.items()}
+
     def everything(self, table: str | None = None) -> Iterator[tuple[str, exp.Column]]:
         """What * or table.* stands for."""
         seen: set[str] = set()
@@ -76,14 +89,14 @@ class Side:
 
     unit    the unit of each row, where units are users or rows have ids
     single  has each unit at most one row?
-    owners  the private tables that the units come from
+    namers  the private tables that name the units
     """
 
     scope: Names
     unit: exp.Expression | None
     private: bool
     single: bool
-    owners: frozenset[str]
+    namers: frozenset[str]
 
 
 def joined(
@@ -96,14 +109,17 @@ def joined(
     pairs = _using(left, right, join)
     asked = list(conjuncts(join.args["on"])) if join.args.get("on") is not None else []
     asked += [exp.EQ(this=one.tree.copy(), expression=other.tree.copy()) for one, other in pairs]
-    conditions = [each for each in asked if not _units_meet(each, left.scope, right.scope)]
+    conditions = [each for each in asked if not units_meet(each, left.scope, right.scope)]
     needed: list[exp.Expression] = []
     if left.private and right.private:
         inner = not side and kind not in _ONLY_TEST
         meet = len(conditions) < len(asked) or any(_both_units(*pair) for pair in pairs)
-        if not meet and not (inner and any(_units_meet(each, left.scope, right.scope) for each in where)):
+        meet = meet or (inner and any(units_meet(each, left.scope, right.scope) for each in where))
+        keyed = [each for each in where if inner and keys_meet(each, left.scope, right.scope)]
+        if not meet and not keyed and not any(keys_meet(each, left.scope, right.scope) for each in asked):
             raise QueryError(*_needs_unit(left, right), join)
-        needed = [_same_unit(left, right)]
+        needed = [same_unit(left, right)]
+        conditions += keyed  # WHERE asks for them once more: here, they keep rows of one unit from meeting all others
     needed += [_flag(each, both, join) for each in conditions]
     made = exp.Join(this=source, side=side or None)
     if kind in _ONLY_TEST:
@@ -191,28 +207,45 @@ def _merged(pairs: list[tuple[Typed, Typed]], side: str, join: exp.Join) -> dict
     return found
 
 
-def _units_meet(node: exp.Expression, left: Names, right: Names) -> bool:
+def units_meet(node: exp.Expression, left: Names, right: Names) -> bool:
     """Is this `a.unit = b.unit`, with one from each side?"""
+    return any(one.unit and other.unit for one, other in _equated(node, left, right))
+
+
+def keys_meet(node: exp.Expression, left: Names, right: Names) -> bool:
+    """Is this an equality of two columns along a declared key, with one from each side?"""
+    return any(_one_key(one, other) for one, other in _equated(node, left, right))
+
+
+def _one_key(one: Kind, other: Kind) -> bool:
+    return one.reference is not None and one.reference == other.reference
+
+
+def _equated(node: exp.Expression, left: Names, right: Names) -> Iterator[tuple[Kind, Kind]]:
+    """What is known of `a = b`, where one is a column of each side."""
     if not isinstance(node, exp.EQ):
-        return False
+        return
     one, other = node.this.unnest(), node.expression.unnest()
     if not isinstance(one, exp.Column) or not isinstance(other, exp.Column):
-        return False
-    return any(_is_unit(a, left, right) and _is_unit(b, right, left) for a, b in ((one, other), (other, one)))
+        return
+    for a, b in ((one, other), (other, one)):
+        kinds = _own_kind(a, left, right), _own_kind(b, right, left)
+        if kinds[0] is not None and kinds[1] is not None:
+            yield kinds[0], kinds[1]
 
 
-def _is_unit(column: exp.Column, scope: Names, opposite: Names) -> bool:
-    """A bare name that both sides have is refused later as ambiguous; it is no unit here."""
+def _own_kind(column: exp.Column, scope: Names, opposite: Names) -> Kind | None:
+    """A bare name that both sides have is refused later as ambiguous; it is no column of one side here."""
     name, table = column.name.lower(), column.table.lower()
     if not table and any(name in each.columns for each in opposite.sources.values()):
-        return False
+        return None
     try:
-        return replace(scope, outer=None).column(column).kind.unit
+        return replace(scope, outer=None).column(column).kind
     except QueryError:
-        return False
+        return None
 
 
-def _same_unit(left: Side, right: Side) -> exp.Expression:
+def same_unit(left: Side, right: Side) -> exp.Expression:
     assert left.unit is not None and right.unit is not None
     if _one_type(left, right):
         return trees.binary(exp.EQ, left.unit.copy(), right.unit.copy())
@@ -221,7 +254,7 @@ def _same_unit(left: Side, right: Side) -> exp.Expression:
 
 def _one_type(left: Side, right: Side) -> bool:
     """Rows that all come from one table have units of one engine type; others are compared as texts."""
-    return left.owners == right.owners and len(left.owners) == 1
+    return left.namers == right.namers and len(left.namers) == 1
 
 
 def _needs_unit(left: Side, right: Side) -> tuple[str, str]:
@@ -229,6 +262,9 @@ def _needs_unit(left: Side, right: Side) -> tuple[str, str]:
     one, other = units_in(left.scope), units_in(right.scope)
     if one and other:
         return rule, f"add {one[0]} = {other[0]} to the ON condition"
+    keys = [_keys_in(side.scope) for side in (left, right)]
+    if shared := [reference for reference in keys[0] if reference in keys[1]]:
+        return rule, f"add the declared key, {keys[0][shared[0]]} = {keys[1][shared[0]]}, to the ON condition"
     return rule, "select the unit's column in the subquery, never NULL, and equate it in ON"
 
 
@@ -240,6 +276,16 @@ def units_in(scope: Scope) -> list[str]:
         for name, kind in relation.columns.items()
         if kind.unit
     ]
+
+
+def _keys_in(scope: Scope) -> dict[tuple[str, str], str]:
+    """The columns here that hold declared keys, by where they lead."""
+    return {
+        kind.reference: f"{alias}.{name}"
+        for alias, relation in scope.sources.items()
+        for name, kind in relation.columns.items()
+        if kind.reference is not None
+    }
 
 
 def _after(left: Side, right: Side, side: str, kind: str, merged: dict[str, Typed]) -> Side:
@@ -258,27 +304,25 @@ def _after(left: Side, right: Side, side: str, kind: str, merged: dict[str, Type
     else:
         unit = right.unit
     single = left.private and right.private and left.single and right.single
-    return Side(scope, unit, left.private or right.private, single, left.owners | right.owners)
+    return Side(scope, unit, left.private or right.private, single, left.namers | right.namers)
 
 
 def _nullable(scope: Names) -> Names:
     """Where a row has no partner the columns are NULL, and then do not name the unit."""
-
-    def weaker(kind: Kind) -> Kind:
-        return replace(kind, unit=False, nullable=True)
-
     sources = {
-        alias: replace(each, columns={name: weaker(kind) for name, kind in each.columns.items()})
+        alias: replace(each, columns={name: kind.or_missing() for name, kind in each.columns.items()})
         for alias, each in scope.sources.items()
     }
-    merged = {name: Typed(each.tree, weaker(each.kind)) for name, each in scope.merged.items()}
+    merged = {name: Typed(each.tree, each.kind.or_missing()) for name, each in scope.merged.items()}
     return replace(scope, sources=sources, merged=merged)
 
 
-def side_of(alias: str, relation: Relation, owned: frozenset[str], outer: Scope | None) -> Side:
+def side_of(alias: str, relation: Relation, outer: Scope | None) -> Side:
     """One relation of FROM by itself."""
     unit = of(alias, UNIT) if UNIT in relation.tree.named_selects and relation.private else None
-    return Side(Names(sources={alias: relation}, outer=outer), unit, relation.private, relation.single, owned)
+    return Side(
+        Names(sources={alias: relation}, outer=outer), unit, relation.private, relation.single, namers(relation.tree)
+    )
 
 
 def conjuncts(node: exp.Expression) -> Iterator[exp.Expression]:

@@ -19,6 +19,7 @@ def alike(columns: Sequence[Typed], node: exp.Expression) -> tuple[list[exp.Expr
     """The columns cast to one type, and what is known of a value that is any of them."""
     known = [each for each in columns if not isinstance(each.tree, exp.Null)]
     kinds = [each.kind for each in known] or [columns[0].kind]
+    kinds = [replace(kind, nullable=True) for kind in kinds] if len(known) < len(columns) else kinds
     types = {kind.type for kind in kinds}
     if types == {"key"}:
         return [as_text(each.tree) for each in columns], replace(_together(kinds), type="key")
@@ -34,8 +35,7 @@ def alike(columns: Sequence[Typed], node: exp.Expression) -> tuple[list[exp.Expr
     to = SQL_TYPES[kinds[0].type]
     # A NULL literal has no type of its own, so it is given one; the others have this type already.
     cast = [trees.null(to) if isinstance(each.tree, exp.Null) else each.tree.copy() for each in columns]
-    merged = _together(kinds)
-    return cast, replace(merged, nullable=True) if len(known) < len(columns) else merged
+    return cast, _together(kinds)
 
 
 def _together(kinds: Sequence[Kind]) -> Kind:

@@ -1,5 +1,8 @@
 """GROUP BY inside a subquery: what one unit's rows come to. Groups always hold the unit, so no two units meet in one.
 
+A query may group by a declared key of what a unit owns, such as an order, and leave the unit out: the engine groups by
+both. (A key that two units share is then a group of each of them, and so are rows without the key.)
+
 The same serves public tables, whose groups hold what they like.
 """
 
@@ -14,7 +17,9 @@ from sqlglot import exp
 from ..kinds import Typed
 from ..refusal import QueryError
 from ..relation import UNIT, Scope
+from .around import not_tied
 from .bases import derived, of, steady
+from .chosen_rows import chosen_rows
 from .group_aggregates import aggregate
 from .joins import Names, units_in
 from .naming import changed, found, spelt_out
@@ -53,10 +58,14 @@ def grouped(rows: Reading, select: exp.Select, asked: Sequence[exp.Expression]) 
     keys = _keys(rows, select)
     typed = [rows.translate(key) for key in keys]
     _check_unit(rows, select, typed)
-    work = _Groups(rows, [_plain(key, rows.scope) for key in keys])
-    swapped = [work.swapped(each) for each in asked]
     having = select.args.get("having")
-    kept = None if having is None else work.swapped(spelt_out(having.this, select, rows.scope))
+    conditions = [] if having is None else [spelt_out(having.this, select, rows.scope)]
+    rows, asked = chosen_rows(rows, keys, [*asked, *conditions])
+    typed = [rows.translate(key) for key in keys]
+    alias = _GROUPS if rows.around is None else f"_{_GROUPS}{'_' * rows.around.depth}"  # hides none around it
+    work = _Groups(rows, [_plain(key, rows.scope) for key in keys], alias)
+    swapped = [work.swapped(each) for each in asked]
+    condition = None if having is None else swapped.pop()
     columns = {f"key{place}": Typed(steady(each.tree, each.kind), each.kind) for place, each in enumerate(typed)}
     single = rows.private and all(each.kind.unit for each in typed)
     inner = replace(rows, single=single).project({**columns, **work.found})
@@ -66,13 +75,13 @@ def grouped(rows: Reading, select: exp.Select, asked: Sequence[exp.Expression]) 
     tree = inner.tree.group_by(*(exp.Literal.number(place + 1) for place in range(places))) if places else inner.tree
     inner = replace(inner, tree=tree)
     outer = replace(
-        rows.named(Names(sources={_GROUPS: inner})),
-        select=exp.Select().from_(derived(tree, _GROUPS)),
-        unit=None if rows.unit is None else of(_GROUPS, UNIT),
+        rows,
+        select=exp.Select().from_(derived(tree, alias)),
+        unit=None if rows.unit is None else of(alias, UNIT),
         single=single,
-    )
-    if kept is not None:
-        outer = replace(outer, select=outer.select.where(outer.condition(kept)))
+    ).named(Names(sources={alias: inner}))
+    if condition is not None:
+        outer = replace(outer, select=outer.select.where(outer.condition(condition))).passing(condition)
     return outer, swapped
 
 
@@ -102,7 +111,7 @@ def _keys(rows: Reading, select: exp.Select) -> list[exp.Expression]:
 
 
 def _check_unit(rows: Reading, select: exp.Select, keys: list[Typed]) -> None:
-    if not rows.private or any(each.kind.unit for each in keys):
+    if not rows.private or any(each.kind.within_unit for each in keys):
         return
     node = select.args.get("group") or next((each for each in select.expressions if _holds_aggregate(each)), select)
     if rows.protects.column is None:
@@ -111,6 +120,8 @@ def _check_unit(rows: Reading, select: exp.Select, keys: list[Typed]) -> None:
             "aggregate in the outermost SELECT only",
             node,
         )
+    if rows.around is not None and select.args.get("group") is None:
+        raise not_tied(rows.scope, rows.around, "A subquery that stands for one value", node)
     names = units_in(rows.scope)
     raise QueryError(
         "A subquery may aggregate private rows only per unit: its GROUP BY must hold the unit's column.",
@@ -122,8 +133,8 @@ def _check_unit(rows: Reading, select: exp.Select, keys: list[Typed]) -> None:
 class _Groups:
     """Finds the keys and aggregates in expressions and puts columns of the groups in their places."""
 
-    def __init__(self, rows: Reading, keys: list[exp.Expression]) -> None:
-        self.rows, self.keys = rows, keys
+    def __init__(self, rows: Reading, keys: list[exp.Expression], alias: str) -> None:
+        self.rows, self.keys, self.alias = rows, keys, alias
         self.found: dict[str, Typed] = {}
         self.seen: list[exp.Expression] = []
 
@@ -141,9 +152,9 @@ class _Groups:
                 plain = _plain(each, self.rows.scope).unnest() if not isinstance(each, exp.Query) else each
                 for place, key in enumerate(self.keys):
                     if plain == key:
-                        return _shown(f"key{place}", each)
+                        return _shown(self.alias, f"key{place}", each)
             if id(each) not in windows and (isinstance(each, exp.AggFunc) or _wraps_aggregate(each)):
-                return _shown(self._aggregate(each), each)
+                return _shown(self.alias, self._aggregate(each), each)
             if isinstance(each, exp.Column):
                 raise QueryError(
                     f"Column {each.name.lower()!r} is neither grouped by nor inside an aggregate.",
@@ -175,9 +186,9 @@ def _plain(node: exp.Expression, scope: Scope) -> exp.Expression:
     return changed(node, full)
 
 
-def _shown(name: str, node: exp.Expression) -> exp.Expression:
+def _shown(alias: str, name: str, node: exp.Expression) -> exp.Expression:
     """A column of the groups, underlined where the expression stood."""
-    column = of(_GROUPS, name)
+    column = of(alias, name)
     spot = next((each for each in node.walk() if "start" in each.meta), None)
     if spot is not None:
         column.this.meta.update(spot.meta)

@@ -11,10 +11,12 @@ from ...units import Unit
 from ..expressions import trees
 from ..kinds import Kind, Typed
 from ..refusal import QueryError, no_such
-from ..relation import UNIT, Relation, Scope, visible
+from ..relation import UNIT, Relation, visible
 from . import merging, per_unit, reading, windows
-from .bases import as_text, carries, derived, lone_name, named, of, owners, steady, with_ids
+from .around import OuterRow
+from .bases import as_text, carries, derived, lone_name, named, namers, of, owners, steady, with_ids
 from .joins import Names
+from .listed_rows import one_row
 from .naming import found, known_parts, refuse_our_names, spelt_out
 
 _UNION_PARTS = ("this", "expression", "distinct", "order")
@@ -44,17 +46,17 @@ def with_ctes(query: exp.Query, tables: Mapping[str, Relation], unit: Unit) -> t
     return bare, known
 
 
-def relation(query: exp.Query, tables: Mapping[str, Relation], unit: Unit, outer: Scope | None = None) -> Relation:
-    """The rows of a subquery. `outer` is the scope around one that stands in an expression."""
+def relation(query: exp.Query, tables: Mapping[str, Relation], unit: Unit, around: OuterRow | None = None) -> Relation:
+    """The rows of a subquery. `around` is the row around one that stands in an expression."""
     query, tables = with_ctes(query, tables, unit)
     if isinstance(query, exp.Subquery):
         known_parts(query, ("this", "alias", "order"))
-        return relation(query.this, tables, unit, outer)
+        return relation(query.this, tables, unit, around)
     if isinstance(query, exp.Select):
-        return _selected(query, tables, unit, outer)
+        return _selected(query, tables, unit, around)
     if isinstance(query, exp.Union) and not query.args.get("distinct"):
         known_parts(query, _UNION_PARTS)
-        return _stacked(query, [relation(each, tables, unit) for each in _branches(query)], unit)
+        return _stacked(query, [relation(each, tables, unit, around) for each in _branches(query)], unit)
     if isinstance(query, exp.SetOperation):
         raise QueryError(
             f"{query.key.upper()} compares rows of different units with each other.",
@@ -64,12 +66,16 @@ def relation(query: exp.Query, tables: Mapping[str, Relation], unit: Unit, outer
     raise QueryError(f"{query.key.upper()} is not a SELECT.", "write a SELECT over the schema's tables", query)
 
 
-def _selected(select: exp.Select, tables: Mapping[str, Relation], unit: Unit, outer: Scope | None) -> Relation:
+def _selected(select: exp.Select, tables: Mapping[str, Relation], unit: Unit, around: OuterRow | None) -> Relation:
     for part in ("limit", "offset"):
         if select.args.get(part) is not None:
             known_parts(select, [each for each in select.args if each != part])
     aggregated = per_unit.aggregates(select)
-    rows = reading.reading(select, tables, unit, None if aggregated else outer)
+    if select.args.get("from_") is None and not aggregated:
+        return one_row(select)
+    rows = reading.reading(select, tables, unit, around)
+    if aggregated and isinstance(rows.scope, Names):  # an aggregate of columns around it would be one of the rows there
+        rows = replace(rows, scope=replace(rows.scope, outer=None))
     # ORDER BY alone orders nothing that anybody sees, so it is left out.
     asked = _listed(select, rows, aggregated)
     qualify = select.args.get("qualify")
@@ -132,7 +138,7 @@ def _distinct(select: exp.Select, rows: reading.Reading, columns: dict[str, Type
             node,
         )
     own = [each.kind.unit for each in columns.values()]
-    if rows.private and not any(own):
+    if rows.private and not any(each.kind.within_unit for each in columns.values()):
         if unit.column is None:
             rule, rewrite = "SELECT DISTINCT merges rows, and each row is its own unit.", "leave DISTINCT out"
         else:
@@ -180,7 +186,7 @@ def _stacked(node: exp.Union, parts: list[Relation], unit: Unit) -> Relation:
     for place, name in enumerate(names):
         stacked = [Typed(of("_part", list(each.columns)[place]), list(each.columns.values())[place]) for each in parts]
         columns[name], kinds[name] = merging.alike(stacked, node.expression)
-    one_type = len(frozenset().union(*sources)) == 1
+    one_type = len(frozenset().union(*(namers(each.tree) for each in parts))) == 1
     trees_of = []
     for place, part in enumerate(parts):
         shown = [named(columns[name][place], name) for name in names]
@@ -212,4 +218,4 @@ def renamed(given: Relation, names: list[str], node: exp.Expression) -> Relation
     if carries(given):
         shown.insert(0, named(of("_rows", UNIT), UNIT))
     tree = exp.Select().from_(derived(given.tree, "_rows")).select(*shown)
-    return replace(given, tree=tree, columns={new: given.columns[old] for old, new in pairs})
+    return replace(given, tree=tree, columns={new: given.columns[old] for old, new in pairs}, base=None)

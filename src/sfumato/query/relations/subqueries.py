@@ -1,6 +1,12 @@
-"""Subqueries inside expressions: x IN (SELECT ...), EXISTS (SELECT ...), and a lone value, all over public tables.
+"""Subqueries inside expressions: x IN (SELECT ...), EXISTS (SELECT ...), and a lone value.
 
-Over a private table each of them would make one unit's row depend on the rows of others.
+They read public tables, and private ones as far as their rows are of the unit that the row around them belongs to
+(`around.py`). Beyond that each of them would make one unit's row depend on the rows of others.
+
+`user IN (SELECT user FROM t ...)` needs no condition: whether a unit is among the units of t is told by its own rows of
+t. It is asked of the columns that carry the units, which are never NULL. Nor does `key IN (SELECT key FROM t ...)`
+along a declared key: the engine is asked for equal units besides, as in a join along it, and that changes nothing that
+SQL would say of keys that are there (`joins.py`).
 """
 
 from __future__ import annotations
@@ -15,9 +21,10 @@ from ..expressions import trees
 from ..expressions.scalars import translate
 from ..kinds import Kind, Typed
 from ..refusal import QueryError
-from ..relation import Relation, Scope
+from ..relation import UNIT, Relation
 from . import per_unit
-from .bases import as_text, derived, of
+from .around import MEMBERS, OuterRow, names_unit, not_tied, tie_along
+from .bases import as_text, derived, namers, of
 
 _TRUTH = (False, True)
 Special = Callable[[exp.Expression], Typed]
@@ -27,16 +34,16 @@ Special = Callable[[exp.Expression], Typed]
 class Subqueries:
     """What subqueries mean in the expressions of one SELECT.
 
-    scope  what names mean around them
+    row  what is around them
     """
 
-    scope: Scope
+    row: OuterRow
     tables: Mapping[str, Relation]
     unit: Unit
 
     def __call__(self, node: exp.Expression) -> Typed:
         if isinstance(node, exp.Exists):
-            tree = self._public(node.this, node).tree.copy()
+            tree = self._own(_unlimited(node.this), "EXISTS", node).tree.copy()
             return Typed(exp.Exists(this=tree), Kind("flag", values=_TRUTH, nullable=False))
         if isinstance(node, exp.In):
             return self._member(node)
@@ -51,12 +58,19 @@ class Subqueries:
     def _member(self, node: exp.In) -> Typed:
         if isinstance(node.this, exp.Tuple):
             raise QueryError("IN compares one column.", "use EXISTS (SELECT 1 ... WHERE a = b AND c = d)", node)
-        x = translate(node.this, replace(self.scope, special=self))
-        relation = self._public(node.args["query"], node)
+        x = translate(node.this, replace(self.row.scope, special=self))
+        relation = self._relation(node.args["query"])
         (name, kind), *more = relation.columns.items()
         if more:
             raise QueryError("The subquery of IN has one column.", "select the column to compare with", node)
-        one, other = x.tree, of("_members", name)
+        own: list[exp.Expression] = []
+        if relation.private:
+            if kind.unit and names_unit(node.this, self.row):
+                return self._unit_among(relation)
+            if (tied := tie_along(relation, name, node.this, self.row)) is None:
+                raise self._not_tied(node.args["query"], "IN", node)
+            own = [tied]
+        one, other = x.tree, of(MEMBERS, name)
         types = {x.kind.type, kind.type}
         if "key" in types and types <= {"key", "text", "whole"}:
             one, values = as_text(one), as_text(other)
@@ -66,9 +80,24 @@ class Subqueries:
             raise QueryError(
                 f"IN compares {x.kind.type} with {kind.type} values.", "cast one side, such as CAST(x AS VARCHAR)", node
             )
-        inner = exp.Select().from_(derived(relation.tree, "_members")).select(values)
-        within = exp.In(this=trees.wrapped(one.copy()), query=exp.Subquery(this=inner))
+        inner = exp.Select().from_(derived(relation.tree, MEMBERS)).select(values).where(*own)
+        within: exp.Expression = exp.In(this=trees.wrapped(one.copy()), query=exp.Subquery(this=inner))
+        if own and x.kind.nullable:  # SQL says NULL of NULL among all keys, also where the unit itself has none
+            there = exp.Not(this=exp.Is(this=trees.wrapped(one.copy()), expression=exp.Null()))
+            within = trees.when(there, within)
         return Typed(within, Kind("flag", values=_TRUTH))
+
+    def _unit_among(self, relation: Relation) -> Typed:
+        """Is the unit of the row around among the units of these rows?"""
+        assert self.row.unit is not None
+        one, other, sources = self.row.unit.copy(), of(MEMBERS, UNIT), namers(relation.tree)
+        if self.row.namers != sources or len(sources) != 1:
+            one, values = as_text(one), as_text(other)
+        else:
+            values = other
+        inner = exp.Select().from_(derived(relation.tree, MEMBERS)).select(values)
+        within = exp.In(this=trees.wrapped(one), query=exp.Subquery(this=inner))
+        return Typed(within, Kind("flag", values=_TRUTH, nullable=False))
 
     def _lone(self, node: exp.Query) -> Typed:
         query = node.unnest()
@@ -78,21 +107,40 @@ class Subqueries:
                 "write (SELECT MAX(x) FROM ...), or join the table",
                 node,
             )
-        relation = self._public(query, node)
+        relation = self._own(query, "A subquery that stands for one value", node)
         (kind,) = relation.columns.values() if len(relation.columns) == 1 else (None,)
         if kind is None:
             raise QueryError("A subquery that stands for one value has one column.", "select one aggregate", node)
         return Typed(exp.Subquery(this=relation.tree.copy()), replace(kind, origin=None, nullable=True, row=None))
 
-    def _public(self, query: exp.Expr, node: exp.Expr) -> Relation:
+    def _own(self, query: exp.Expr, what: str, node: exp.Expr) -> Relation:
+        """Rows that are public, or all of the unit around them."""
+        relation = self._relation(query)
+        if relation.private:
+            raise self._not_tied(query, what, node)
+        return relation
+
+    def _relation(self, query: exp.Expr) -> Relation:
         from . import rows_of  # a subquery is read as a query is: the two call each other
 
         assert isinstance(query, exp.Query)
-        relation = rows_of.relation(query, self.tables, self.unit, self.scope)
-        if relation.private:
-            raise QueryError(
-                "A condition on one row cannot read a private table: it would depend on the rows of other units.",
-                "join on the unit: JOIN (SELECT user, MAX(x) AS x FROM t GROUP BY user) AS m ON m.user = t.user",
-                node,
-            )
-        return relation
+        return rows_of.relation(query, self.tables, self.unit, self.row)
+
+    def _not_tied(self, query: exp.Expr, what: str, node: exp.Expr) -> QueryError:
+        from .reading import reading  # the same
+
+        query, scope = query.unnest(), None
+        if isinstance(query, exp.Select) and query.args.get("with_") is None:
+            scope = reading(query, self.tables, self.unit, self.row).scope
+        return not_tied(scope, self.row, what, node)
+
+
+def _unlimited(query: exp.Expr) -> exp.Expr:
+    """EXISTS asks for one row: a LIMIT of one or more changes nothing."""
+    limit = query.args.get("limit") if isinstance(query, exp.Select) else None
+    number = None if limit is None else limit.args.get("expression")
+    if not isinstance(number, exp.Literal) or number.is_string or not number.name.isdigit() or int(number.name) < 1:
+        return query
+    bare = query.copy()
+    bare.set("limit", None)
+    return bare

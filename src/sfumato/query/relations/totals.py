@@ -19,6 +19,7 @@ from ...sources.vocabulary import call
 from ..expressions import trees
 from ..expressions.decimals import as_exact
 from ..expressions.intervals import INT64
+from ..expressions.likely import of_sum
 from ..kinds import Kind, Typed
 from ..refusal import QueryError
 
@@ -45,19 +46,19 @@ def total(x: Typed, over: Over = as_is) -> Typed:
     """SUM: of wholes a BIGINT (held at the ends of its range), of reals a DOUBLE; NULL where there is no value."""
     lower = Fraction(0) if x.kind.lower is not None and x.kind.lower >= 0 else None
     upper = Fraction(0) if x.kind.upper is not None and x.kind.upper <= 0 else None
-    if x.kind.type == "whole":
+    if x.kind.is_whole:
         added = over(call("exact_sum", x.tree.copy()))
         low, high = (_wide(trees.whole(end)) for end in INT64)
-        return Typed(trees.cast(_held(added, low, high), "BIGINT"), Kind("whole", lower, upper))
-    return Typed(_real_total(x, over), Kind("real", lower, upper))
+        return Typed(trees.cast(_held(added, low, high), "BIGINT"), Kind("whole", lower, upper, likely=of_sum(x.kind)))
+    return Typed(_real_total(x, over), Kind("real", lower, upper, likely=of_sum(x.kind)))
 
 
 def mean(x: Typed, over: Over = as_is) -> Typed:
     """AVG, within the interval of x; NULL where there is no value."""
-    whole = x.kind.type == "whole"
+    whole = x.kind.is_whole
     added = trees.cast(over(call("exact_sum", x.tree.copy())), "DOUBLE") if whole else _real_total(x, over)
     ratio = trees.divided(added, trees.cast(_nonzero(count(x, over)), "DOUBLE"))
-    return Typed(_within(ratio, x.kind), Kind("real", x.kind.lower, x.kind.upper))
+    return Typed(_within(ratio, x.kind), Kind("real", x.kind.lower, x.kind.upper, likely=x.kind.likely))
 
 
 def variance(x: Typed, node: exp.Expression, *, sample: bool, root: bool) -> Typed:
@@ -119,7 +120,7 @@ def _coarse(x: Typed, node: exp.Expression) -> tuple[exp.Expression, float, Frac
             node,
         )
     middle, span = (x.kind.lower + x.kind.upper) / 2, min(x.kind.upper - x.kind.lower, _SPAN)
-    if x.kind.type == "whole" and span < 2**31:
+    if x.kind.is_whole and span < 2**31:
         return trees.binary(exp.Sub, x.tree.copy(), trees.whole(math.floor(middle))), 1.0, span
     power = _power(span / 2)
     away = trees.binary(exp.Sub, trees.cast(x.tree.copy(), "DOUBLE"), trees.real(_double(middle)))

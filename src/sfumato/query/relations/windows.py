@@ -8,7 +8,7 @@ changes. (All columns as tie-breakers would not do: two windows may break the ti
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Mapping
 from dataclasses import replace
 from fractions import Fraction
 from typing import TYPE_CHECKING
@@ -25,6 +25,7 @@ from .bases import derived, of
 from .group_aggregates import COUNTED, extreme, number
 from .joins import Names
 from .naming import found
+from .window_frames import WHOLE_FRAME, by_range, count_of, frame_of, framed
 
 if TYPE_CHECKING:
     from .reading import Reading
@@ -34,8 +35,6 @@ _VALUES = (exp.FirstValue, exp.LastValue, exp.NthValue)
 _SUMMED = (exp.Count, exp.Sum, exp.Avg, exp.Min, exp.Max)
 _KNOWN = "ROW_NUMBER, RANK, DENSE_RANK, NTILE, LAG, LEAD, FIRST_VALUE, LAST_VALUE, NTH_VALUE, COUNT, SUM, AVG, MIN, MAX"
 _PLACE = "_place"
-_FARTHEST = 2**31 - 1
-_WHOLE_FRAME = "ROWS BETWEEN UNBOUNDED PRECEDING AND UNBOUNDED FOLLOWING"
 
 
 def over(rows: Reading, select: exp.Select) -> Callable[[exp.Expression], Typed]:
@@ -77,7 +76,10 @@ def window(node: exp.Window, rows: Reading) -> Typed:
         raise QueryError("DISTINCT is not possible in a window.", "make the rows distinct in a subquery first", node)
     partition = _partition(node, rows)
     order = [_ordered(each, rows) for each in (node.args["order"].expressions if node.args.get("order") else [])]
-    frame = _frame(node)
+    frame = frame_of(node)
+    ranged = by_range(frame)
+    if frame is not None:
+        frame, order = framed(frame, node, rows, order)
 
     def made(inner: exp.Expression, *, told_apart: bool, framed: bool) -> exp.Expression:
         keys = list(order)
@@ -93,17 +95,21 @@ def window(node: exp.Window, rows: Reading) -> Typed:
         )
 
     if isinstance(function, _SUMMED):
-        # A frame of rows tells equal rows apart; without one, SQL takes all that ORDER BY leaves equal together.
-        return _summed(function, node, rows, lambda inner: made(inner, told_apart=frame is not None, framed=True))
+        # A frame of rows tells equal rows apart; in others, all that ORDER BY leaves equal stay together.
+        apart = frame is not None and not ranged
+        return _summed(function, node, rows, lambda inner: made(inner, told_apart=apart, framed=True))
+    if ranged:
+        rule = f"{function.key.upper()} picks one of several rows that a frame by RANGE leaves equal."
+        raise QueryError(rule, f"use ROWS, such as {WHOLE_FRAME}", node)
     if isinstance(function, _VALUES):
         return _valued(function, node, rows, frame, lambda inner: made(inner, told_apart=True, framed=True))
     if frame is not None:
         raise QueryError("This window function takes no frame.", "leave ROWS out", node)
     if isinstance(function, _RANKS):
         inner = made(type(function)(), told_apart=isinstance(function, exp.RowNumber), framed=False)
-        return Typed(trees.cast(inner, "BIGINT"), Kind("whole", Fraction(1), nullable=False))
+        return Typed(trees.cast(inner, "BIGINT"), Kind("whole", Fraction(1), nullable=False, likely=COUNTED.likely))
     if isinstance(function, exp.Ntile):
-        parts = _count_of(function.this, 1, node)
+        parts = count_of(function.this, 1, node)
         inner = made(exp.Ntile(this=trees.whole(parts)), told_apart=True, framed=False)
         values = tuple(range(1, parts + 1)) if parts <= 1000 else None
         return Typed(trees.cast(inner, "BIGINT"), Kind("whole", Fraction(1), Fraction(parts), values, nullable=False))
@@ -122,7 +128,7 @@ def _partition(node: exp.Window, rows: Reading) -> list[exp.Expression]:
             "protect users, Unit('user:<column>'), and partition by that column",
             node,
         )
-    if not any(each.kind.unit for each in asked):
+    if not any(each.kind.within_unit for each in asked):
         raise QueryError(
             "A window may only look at rows of one unit: its PARTITION BY must hold the unit's column.",
             f"add the unit's column, {rows.protects.column}, to PARTITION BY",
@@ -148,7 +154,8 @@ def windows_in(node: exp.Expression | None) -> Iterator[exp.Window]:
 
 def tells_apart(node: exp.Window) -> bool:
     """Might it give different results to rows that its ORDER BY leaves equal?"""
-    if node.args.get("alias") is not None or node.args.get("spec") is not None:
+    spec = node.args.get("spec")
+    if node.args.get("alias") is not None or (spec is not None and not by_range(spec)):
         return True
     return not isinstance(node.this, (exp.Rank, exp.DenseRank, *_SUMMED))
 
@@ -157,13 +164,10 @@ def numbered(rows: Reading) -> Reading:
     """The same rows, each with its number among its unit's in the order of all columns."""
     scope = rows.scope
     assert isinstance(scope, Names)
-    spots = [(alias, name, kind) for alias, each in scope.sources.items() for name, kind in each.columns.items()]
-    shown = {f"c{place}": Typed(of(alias, name), kind) for place, (alias, name, kind) in enumerate(spots)}
-    shown |= {f"m{place}": each for place, each in enumerate(scope.merged.values())}
     keys: list[exp.Expression] = []
-    for each in shown.values():
+    for each in _columns(scope).values():
         keys.append(each.tree)
-        if each.kind.type == "real":
+        if each.kind.is_real:
             keys.append(call("sign_bit", each.tree.copy()))  # -0.0 and 0.0 sort as equals
     number = exp.Window(
         this=exp.RowNumber(),
@@ -171,44 +175,37 @@ def numbered(rows: Reading) -> Reading:
         order=exp.Order(expressions=[exp.Ordered(this=key.copy(), desc=False, nulls_first=False) for key in keys]),
         over="OVER",
     )
-    inner = rows.project({**shown, _PLACE: Typed(number, COUNTED)})
-    alias = "_numbered" + "_" * _depth(scope)  # a subquery that speaks of its outer rows must not hide them
-    moved = {(name, each): of(alias, f"c{place}") for place, (name, each, _) in enumerate(spots)}
+    after, alias = beside(rows, {_PLACE: Typed(number, COUNTED)}, "_numbered")
+    assert isinstance(after.scope, Names)
+    return after.named(replace(after.scope, place=of(alias, _PLACE)))
+
+
+def beside(rows: Reading, more: Mapping[str, Typed], name: str) -> tuple[Reading, str]:
+    """The same rows with more columns, which are windows, and the name of the subquery that has them."""
+    scope = rows.scope
+    assert isinstance(scope, Names)
+    spots = [(alias, each) for alias, relation in scope.sources.items() for each in relation.columns]
+    inner = rows.project({**_columns(scope), **more})
+    alias = name + "_" * _depth(scope)  # a subquery that speaks of its outer rows must not hide them
+    moved = {spot: of(alias, f"c{place}") for place, spot in enumerate(spots)}
     merged = {name: Typed(of(alias, f"m{place}"), each.kind) for place, (name, each) in enumerate(scope.merged.items())}
-    named = replace(scope, merged=merged, moved=moved, place=of(alias, _PLACE))
+    named = replace(scope, merged=merged, moved=moved)
     unit = None if rows.unit is None else of(alias, UNIT)
-    return replace(rows, select=exp.Select().from_(derived(inner.tree, alias)), unit=unit).named(named)
+    return replace(rows, select=exp.Select().from_(derived(inner.tree, alias)), unit=unit).named(named), alias
+
+
+def _columns(scope: Names) -> dict[str, Typed]:
+    """All columns of these rows, named by their places."""
+    spots = [(alias, name, kind) for alias, each in scope.sources.items() for name, kind in each.columns.items()]
+    shown = {
+        f"c{place}": Typed(scope.moved.get((alias, name), of(alias, name)), kind)
+        for place, (alias, name, kind) in enumerate(spots)
+    }
+    return shown | {f"m{place}": each for place, each in enumerate(scope.merged.values())}
 
 
 def _depth(scope: Scope) -> int:
     return 0 if not isinstance(scope, Names) or scope.outer is None else 1 + _depth(scope.outer)
-
-
-def _frame(node: exp.Window) -> exp.WindowSpec | None:
-    """ROWS BETWEEN ... AND ...; None is SQL's own default."""
-    spec = node.args.get("spec")
-    if spec is None:
-        return None
-    ends = [(spec.args.get("start"), spec.args.get("start_side")), (spec.args.get("end"), spec.args.get("end_side"))]
-    if str(spec.args.get("kind")).upper() != "ROWS" or spec.args.get("exclude"):
-        plain = [str(end).upper() for end, _ in ends]
-        if str(spec.args.get("kind")).upper() == "RANGE" and plain in (
-            ["UNBOUNDED", "CURRENT ROW"],
-            ["UNBOUNDED", "NONE"],
-        ):
-            return None  # the default, written out
-        raise QueryError(
-            "Frames by RANGE, GROUPS or EXCLUDE are not possible.", f"use ROWS, such as {_WHOLE_FRAME}", node
-        )
-    made = exp.WindowSpec(kind="ROWS")
-    for name, (end, side) in zip(("start", "end"), ends, strict=True):
-        if end is None:
-            end, side = "CURRENT ROW", None
-        if isinstance(end, exp.Expression):
-            end = exp.Literal.number(_count_of(end, 0, node))
-        made.set(name, end if isinstance(end, exp.Expression) else str(end).upper())
-        made.set(f"{name}_side", side.upper() if side else None)
-    return made
 
 
 def _summed(function: exp.Expression, node: exp.Expression, rows: Reading, made: totals.Over) -> Typed:
@@ -230,30 +227,23 @@ def _valued(
     if frame is None and not isinstance(function, exp.FirstValue):
         raise QueryError(
             f"{function.key.upper()} without a frame ends at rows that ORDER BY leaves equal, in no order.",
-            f"add {_WHOLE_FRAME}",
+            f"add {WHOLE_FRAME}",
             node,
         )
     x = rows.translate(function.this)
     inner = type(function)(this=x.tree)
     if isinstance(function, exp.NthValue):
-        inner.set("offset", trees.whole(_count_of(function.args.get("offset"), 1, node)))
+        inner.set("offset", trees.whole(count_of(function.args.get("offset"), 1, node)))
     return Typed(made(inner), x.kind.moved())
 
 
 def _moved(function: exp.Expression, node: exp.Expression, rows: Reading, made: totals.Over) -> Typed:
     x = rows.translate(function.this)
     offset = function.args.get("offset")
-    inner = type(function)(this=x.tree, offset=trees.whole(1 if offset is None else _count_of(offset, 0, node)))
+    inner = type(function)(this=x.tree, offset=trees.whole(1 if offset is None else count_of(offset, 0, node)))
     if (given := function.args.get("default")) is None:
         return Typed(made(inner), x.kind.moved())
     (value, default), kind = merging.alike([x, rows.translate(given)], node)
     inner.set("this", value)
     inner.set("default", default)
     return Typed(made(inner), kind.moved())
-
-
-def _count_of(node: exp.Expression | None, least: int, shown: exp.Expression) -> int:
-    digits = node.name if isinstance(node, exp.Literal) and not node.is_string and node.name.isdigit() else ""
-    if digits and least <= int(digits) <= _FARTHEST:
-        return int(digits)
-    raise QueryError(f"A whole number from {least} on is needed here.", "write it out, such as 1", shown)

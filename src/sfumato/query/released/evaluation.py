@@ -15,7 +15,7 @@ import numpy as np
 from sqlglot import exp
 
 from ..refusal import QueryError
-from . import figures, images
+from . import figures, images, text_functions
 from .figures import Figure
 from .values import Keys, Objects, Truth, Value, as_figure, as_truth, compare_keys, keys_of, moment, objects
 
@@ -40,7 +40,7 @@ class _Evaluation:
         if method is None:
             raise QueryError(
                 f"{_shown(node)} cannot be used on released values.",
-                "use arithmetic, comparisons, CASE, COALESCE, ROUND and the like; or write it into a subquery, below "
+                "use arithmetic, comparisons, CASE, texts, ROUND and the like; or write it into a subquery, below "
                 "the aggregate",
                 node,
             )
@@ -242,14 +242,18 @@ class _Evaluation:
     def cast(self, node: exp.Expression) -> Value:
         to = node.args["to"].this
         value = self.value(node.this)
-        if isinstance(value, Keys) and to in exp.DataType.TEXT_TYPES:
-            return value.as_text()
+        if to in exp.DataType.TEXT_TYPES:
+            return text_functions.written(value, node)
         if to in exp.DataType.TEMPORAL_TYPES:
             if isinstance(node.this, exp.Literal):
                 value = Keys(objects([moment(node.this)] * self.size), "moment")
             if isinstance(value, Keys) and value.type in ("date", "moment"):
                 moments = value.as_moments()
                 return moments.as_dates() if to == exp.DataType.Type.DATE else moments
+        sizes = node.args["to"].expressions
+        if to == exp.DataType.Type.DECIMAL and (len(sizes) == 2 or not sizes):
+            digits = min(int(sizes[1].name), 15) if sizes else 3
+            return images.rounded(self.figure(node.this), lambda x: _rounded(x, digits))
         if to in exp.DataType.REAL_TYPES:
             return self.figure(node.this)
         if to in exp.DataType.INTEGER_TYPES:
@@ -293,6 +297,7 @@ _METHODS: dict[type[exp.Expression], Callable[[_Evaluation, Any], Value]] = {
     exp.Sub: _binary(lambda a, b: a - b),
     exp.Mul: _binary(lambda a, b: a * b),
     exp.Div: _binary(lambda a, b: a / b),
+    exp.IntDiv: _binary(lambda a, b: images.rounded(a / b, np.trunc)),
     exp.Neg: _unary(lambda a: -a),
     exp.Abs: _unary(images.absolute),
     exp.Sqrt: _unary(images.root),
@@ -321,6 +326,7 @@ _METHODS: dict[type[exp.Expression], Callable[[_Evaluation, Any], Value]] = {
     exp.Cast: _Evaluation.cast,
     exp.TryCast: _Evaluation.cast,
     **dict.fromkeys(_COMPARE, _Evaluation.comparison),
+    **text_functions.METHODS,
 }
 
 

@@ -54,7 +54,7 @@ WORD_PARTS = frozenset({
 })  # fmt: skip
 """The parts of nodes that stand for words."""
 
-_FRAME = frozenset({"UNBOUNDED", "CURRENT ROW", "PRECEDING", "FOLLOWING", "ROWS"})
+_FRAME = frozenset({"UNBOUNDED", "CURRENT ROW", "PRECEDING", "FOLLOWING", "ROWS", "RANGE"})
 SPELLED: Mapping[tuple[str, str], frozenset[str]] = {
     ("Join", "side"): frozenset({"LEFT", "RIGHT", "FULL"}),
     ("Join", "kind"): frozenset({"INNER", "OUTER", "CROSS", "SEMI", "ANTI"}),

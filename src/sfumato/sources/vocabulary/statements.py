@@ -97,6 +97,14 @@ STATEMENTS = (
         ((1, 2, 4, None), (2, 2, 4, None), (3, 2, 4, None), (4, 2, 4, None)), ("first_of", "last_of", "nth_of"), "",
     ),
     Whole(
+        f"SELECT i, count(*) OVER (ORDER BY i RANGE BETWEEN 1 PRECEDING AND CURRENT ROW) AS a, "
+        f"count(*) OVER (ORDER BY x NULLS LAST RANGE BETWEEN 1 PRECEDING AND CURRENT ROW) AS b, "
+        f"count(*) OVER (ORDER BY x DESC NULLS LAST RANGE BETWEEN CURRENT ROW AND UNBOUNDED FOLLOWING) AS c "
+        f"FROM {_NUMBERS} ORDER BY i",
+        ((1, 1, 3, 4), (2, 2, 1, 1), (3, 2, 1, 2), (4, 2, 3, 4)), ("count",),
+        "a frame by values holds all rows whose values are so near, and equal ones together; NULLs are by themselves",
+    ),
+    Whole(
         f"WITH once AS MATERIALIZED (SELECT i, x FROM {_NUMBERS}) "
         "SELECT a.i AS i FROM once AS a JOIN once AS b USING (x) ORDER BY i, b.i",
         ((1,), (1,), (3,), (4,), (4,)), ("table_once",), "it may be read twice",

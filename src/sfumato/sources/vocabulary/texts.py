@@ -83,6 +83,14 @@ WORDS = (
         most=2,
     ),
     Word(
+        "repeated", "a text and a number from 0 on", "VARCHAR", "so many copies of it, one after the other",
+        (
+            edge("repeated({0}, 2)", "VARCHAR", "VARCHAR", ("ab", "abab"), ("😀", "😀😀"), ("", ""), (None, None)),
+            edge("repeated({0}, 0)", "VARCHAR", "VARCHAR", ("ab", ""), (None, None)),
+        ),
+        least=2, most=2,
+    ),
+    Word(
         "replaced", "a text and two constant ones", "VARCHAR", "every occurrence of the second made the third",
         (
             edge("replaced({0}, 'a', 'bb')", "VARCHAR", "VARCHAR", ("aca", "bbcbb"), ("", ""), (None, None)),

@@ -92,7 +92,7 @@ def tried_on_rows() -> None:
 
 @FAULTS.fault("any receipt opens the data", by=attacks("B4"))
 def any_receipt() -> None:
-    plant(seams.DOOR, lambda _: lambda self, receipt, opens: opened(self, opens))
+    plant(seams.DOOR, lambda _: lambda self, receipt, opens, empty=None: opened(self, opens))
 
 
 @FAULTS.fault("seeded bits release", by=attacks("F5"))

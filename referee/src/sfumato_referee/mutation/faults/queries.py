@@ -2,13 +2,16 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from fractions import Fraction
 from typing import Any
 
+from sqlglot import exp
+
 from sfumato.audit import seams
-from sfumato.query import bounding, design, front, measures, running
-from sfumato.query.expressions import trees
-from sfumato.query.relations import naming
+from sfumato.query import bounding, candidates, design, front, measures, running
+from sfumato.query.expressions import decimals, trees
+from sfumato.query.relations import around, chosen_rows, naming
 
 from ..mutant import Shelf, attacks, plant, swap, swap_everywhere
 
@@ -23,6 +26,51 @@ def no_weights() -> None:
 @FAULTS.fault("the unit is lost on the way", by=attacks("Q4"))
 def no_unit() -> None:
     swap(front.Front, "units", lambda _: lambda self: False)
+
+
+@FAULTS.fault("EXISTS across units", by=attacks("Q4"))
+def other_units() -> None:
+    """The engine does not tie a subquery's rows to the unit of the row around it."""
+    swap(around, "same_unit", lambda _: lambda rows, row: trees.flag(True))
+
+
+@FAULTS.fault("different values of all units together", by=attacks("Q4"))
+def values_of_all() -> None:
+    """SUM(DISTINCT x) per unit takes each value from one row of the whole table."""
+
+    def of_all_rows(window: Any) -> Any:
+        return lambda rows, keys, *more: window(replace(rows, unit=None), [], *more)
+
+    swap(chosen_rows, "unit_window", of_all_rows)
+
+
+@FAULTS.fault("a product of groups", by=attacks("Q2"))
+def product_of_groups() -> None:
+    """Keys that hang together are listed each by itself, and no condition narrows them."""
+
+    def take_apart(blocks: Any) -> Any:
+        return lambda keys, facts: [
+            replace(block, places=(place,)) for place, key in enumerate(keys) for block in blocks([key], ())
+        ]
+
+    swap(candidates, "blocks", take_apart)
+
+
+@FAULTS.fault("groups are listed from the rows that are there", by=attacks("Q2"))
+def groups_of_rows() -> None:
+    def from_rows(honest: Any) -> Any:
+        def look(front: Any, connection: Any) -> Any:
+            names = [f"k{i}" for i in range(len(front.keys))]
+            if not names:
+                return honest(front, connection)
+            rows = front.rows({}).subquery("_rows")
+            table = connection.run(exp.select(*names).distinct().from_(rows))
+            listed = zip(*(column.to_pylist() for column in table.columns), strict=True)
+            return running.Groups([row for row in listed if None not in row], True)
+
+        return look
+
+    swap(running, "given", from_rows)
 
 
 @FAULTS.fault("half the threshold", by=attacks("Q2"))
@@ -47,6 +95,11 @@ def doubles() -> None:
         return quantum
 
     swap(measures.Coordinate, "quantum", cast_to_double)
+
+
+@FAULTS.fault("decimals are computed as doubles", by=attacks("N1"))
+def double_decimals() -> None:
+    swap_everywhere(decimals.computed, lambda _: lambda *operands: None)
 
 
 @FAULTS.fault("casts that raise", by=attacks("Q1"))
@@ -123,3 +176,27 @@ def unswept() -> None:
     from sfumato.sources import spill
 
     swap(spill, "sweep", lambda _: lambda place: 0)
+
+
+@FAULTS.fault("private rows are joined with a released table", by=attacks("Q5"))
+def joined_with_released() -> None:
+    from sfumato.query.above import above_rules, query_blocks
+
+    def call_rows_public(source: Any) -> Any:
+        def read(self: Any, node: Any, names: Any) -> Any:
+            status, tree = source(self, node, names)
+            return ("public" if status == "rows" and names.above else status), tree
+
+        return read
+
+    swap(query_blocks.QuerySplit, "source", call_rows_public)
+    swap_everywhere(above_rules.public_tables, lambda _: lambda schema: dict(schema.tables))
+
+
+@FAULTS.fault("a later stage compares with the exact number", by=attacks("Q7"))
+def exact_stages() -> None:
+    from sfumato.query.above import stages_plan
+
+    from ...mutants.queries import with_exact_numbers
+
+    swap(stages_plan.SqlStages, "_run", lambda _: with_exact_numbers)

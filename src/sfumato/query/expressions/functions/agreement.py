@@ -13,8 +13,7 @@ from ...refusal import QueryError
 from .. import trees
 from ..decimals import Exact, compared, shared_places
 from ..intervals import Interval, hull
-from . import dates
-from .operands import MANY, NAMES, Reader, as_real, interval, nothing, reals, settled, shown
+from .operands import MANY, NAMES, Reader, as_real, as_whole, date_or_moment, interval, nothing, reals, settled, shown
 
 CASTS: dict[str, str] = {"real": "DOUBLE", "whole": "BIGINT", "flag": "BOOLEAN", "date": "DATE", "moment": "TIMESTAMP"}
 
@@ -23,7 +22,7 @@ def agreed(nodes: Sequence[exp.Expression], read: Reader, *, ordered: bool = Fal
     """The operands, all of one type; `ordered` for those that are asked which is larger."""
     found = [read.read(node) for node in nodes]
     if ordered:
-        _have_order(nodes, found)
+        found = _have_order(nodes, found)
     return of_one_type(nodes, found)
 
 
@@ -31,44 +30,85 @@ def comparable(nodes: Sequence[exp.Expression], read: Reader, *, ordered: bool =
     """The operands of a comparison, all of one type; decimals that doubles cannot tell apart stay decimals."""
     found = [read.exact(node) for node in nodes]
     if ordered:
-        _have_order(nodes, found)
+        found = _have_order(nodes, found)
     if any(isinstance(each, Exact) for each in found) and all(each.kind.numeric for each in found):
         decimals = None if any(nothing(each.kind) for each in found) else compared(found)
         if decimals is not None:
             return decimals
-    return of_one_type(nodes, [settled(each) for each in found])[1]
+    settled_ones = [settled(each) for each in found]
+    references = {each.kind.reference for each in settled_ones}
+    if len(references) == 1 and None not in references:  # along a declared key, cells have one type as they are
+        return settled_ones
+    return of_one_type(nodes, settled_ones)[1]
 
 
-def _have_order(nodes: Sequence[exp.Expression], found: Sequence[Typed]) -> None:
-    for node, each in zip(nodes, found, strict=True):
-        if each.kind.type == "key":
+def _have_order(nodes: Sequence[exp.Expression], operands: Sequence[Typed]) -> list[Typed]:
+    """Keys have the order of what they are compared with: of numbers (what is none is NULL), or of texts by bytes."""
+    others = {each.kind.type for each in operands if not nothing(each.kind)} - {"key"}
+    if others and others <= {"real", "whole"}:
+        return [_key_number(each) if each.kind.type == "key" else each for each in operands]
+    for node, each in zip(nodes, operands, strict=True):
+        if each.kind.type == "key" and others != {"text"}:
             instead = f"use CAST({shown(node)} AS BIGINT) or CAST({shown(node)} AS VARCHAR)"
             raise QueryError("Keys have no order: they are only equal or different.", instead, node)
+    return list(operands)
 
 
-def of_one_type(nodes: Sequence[exp.Expression], found: Sequence[Typed]) -> tuple[Type, list[Typed]]:
+def _key_number(key: Typed) -> Typed:
+    text = trees.cast(key.tree, "VARCHAR")
+    return Typed(trees.finite(trees.read_or_null(text, "DOUBLE")), Kind("real"))
+
+
+def of_one_type(nodes: Sequence[exp.Expression], operands: Sequence[Typed]) -> tuple[Type, list[Typed]]:
     """What was read, all of one type.
 
-    Numbers meet as reals unless all are whole. Dates meet timestamps as timestamps; a text that stands in the query is
-    read as a date where it meets one. A key meets anything as text. A NULL is of any type.
+    Numbers meet as reals unless all are whole; a flag that meets one is 1 or 0. Dates meet timestamps as timestamps; a
+    text that stands in the query is read as a date where it meets one. A key meets anything as text. A NULL is of any
+    type.
     """
-    types = {each.kind.type for each in found if not nothing(each.kind)}
+    operands = _with_flags(nodes, operands)
+    types = {each.kind.type for each in operands if not nothing(each.kind)}
     if not types:
-        return found[0].kind.type, [_null(found[0].kind.type) for _ in found]
+        return operands[0].kind.type, [_null(operands[0].kind.type) for _ in operands]
     if types <= {"real", "whole"}:
         whole = types == {"whole"}
-        return ("whole" if whole else "real"), [_number(each, whole=whole) for each in found]
+        return ("whole" if whole else "real"), [_number(each, whole=whole) for each in operands]
     if types & {"date", "moment"} and types <= {"date", "moment", "text"}:
-        return _as_dates(nodes, found)
+        return _as_dates(nodes, operands)
     if "key" in types and types <= {"key", "text", "whole", "date"}:
-        return "text", [_name(node, each) for node, each in zip(nodes, found, strict=True)]
+        return "text", [_name(node, each) for node, each in zip(nodes, operands, strict=True)]
     if len(types) == 1 and types <= {"flag", "text"}:
         (type_,) = types
-        return type_, [_null(type_) if nothing(each.kind) else each for each in found]
-    first = next(each.kind.type for each in found if not nothing(each.kind))
-    at, other = next((n, f) for n, f in zip(nodes, found, strict=True) if f.kind.type != first and not nothing(f.kind))
+        return type_, [_null(type_) if nothing(each.kind) else each for each in operands]
+    first = next(each.kind.type for each in operands if not nothing(each.kind))
+    alike = {"real", "whole"} if first in ("real", "whole") else {first}
+    at, other = next(
+        (n, f) for n, f in zip(nodes, operands, strict=True) if f.kind.type not in alike and not nothing(f.kind)
+    )
     rule = f"{NAMES[first].capitalize()} and {NAMES[other.kind.type]} do not go together."
     raise QueryError(rule, _written_as(at, other.kind.type, first), at)
+
+
+def _with_flags(nodes: Sequence[exp.Expression], operands: Sequence[Typed]) -> Sequence[Typed]:
+    """Flags beside numbers as 1 and 0; beside flags, a text of the query that spells one is one: flag = 'true'."""
+    types = {each.kind.type for each in operands if not nothing(each.kind)}
+    if "flag" not in types or len(types) == 1:
+        return operands
+    if types <= {"flag", "real", "whole"}:
+        return [as_whole(each) for each in operands]
+    if types == {"flag", "text"}:
+        spelt = [_spelt_flag(node) for node in nodes]
+        if all(each.kind.type == "flag" or flag is not None for each, flag in zip(operands, spelt, strict=True)):
+            return [each if flag is None else flag for each, flag in zip(operands, spelt, strict=True)]
+    return operands
+
+
+def _spelt_flag(node: exp.Expression) -> Typed | None:
+    """The words that a flag's cells may have."""
+    if not isinstance(node, exp.Literal) or not node.is_string:
+        return None
+    word = {"true": True, "yes": True, "1": True, "false": False, "no": False, "0": False}.get(node.name.lower())
+    return None if word is None else Typed(trees.flag(word), Kind("flag", values=(word,), nullable=False))
 
 
 def _written_as(node: exp.Expression, now: Type, type_: Type) -> str:
@@ -114,7 +154,7 @@ def _decimals(branches: Sequence[Kind], bounds: Interval) -> tuple[Interval, int
 def _number(found: Typed, *, whole: bool) -> Typed:
     if nothing(found.kind):
         return _null("whole" if whole else "real")
-    if whole or found.kind.type == "real":
+    if whole or found.kind.is_real:
         return found
     kind = reals(interval(found.kind).floats())
     if (places := shared_places([found.kind], Interval(found.kind.lower, found.kind.upper))) is not None:
@@ -140,17 +180,6 @@ def _as_dates(nodes: Sequence[exp.Expression], found: Sequence[Typed]) -> tuple[
     return type_, [_null(type_) if nothing(each.kind) else _date(each, type_) for each in read]
 
 
-def date_or_moment(node: exp.Expression, text: str) -> Typed:
-    """A date that is written in the query, with or without a time."""
-    day = dates.parsed_date(text)
-    if day is not None:
-        return Typed(trees.date(day), Kind("date", values=(day,), nullable=False))
-    moment = dates.parsed_moment(text)
-    if moment is None:
-        raise QueryError("This is no date or timestamp.", "write it as '2024-01-31' or '2024-01-31 12:00:00'", node)
-    return Typed(trees.moment(moment), Kind("moment", values=(moment,), nullable=False))
-
-
 def _date(found: Typed, type_: Type) -> Typed:
     if found.kind.type == type_:
         return found
@@ -165,7 +194,7 @@ def _name(node: exp.Expression, found: Typed) -> Typed:
         return _null("text")
     if found.kind.type == "text":
         return found
-    if found.kind.type == "whole" and found.kind.values is not None and len(found.kind.values) == 1:
+    if found.kind.is_whole and found.kind.values is not None and len(found.kind.values) == 1:
         text = str(found.kind.values[0])
         return Typed(trees.text(text), Kind("text", values=(text,), nullable=False))
     return Typed(trees.cast(found.tree, "VARCHAR"), Kind("text", nullable=found.kind.nullable))

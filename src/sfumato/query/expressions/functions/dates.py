@@ -13,7 +13,7 @@ from sqlglot import exp
 
 from .... import times
 from ....sources.vocabulary import call
-from ...kinds import Kind, Typed
+from ...kinds import Kind, Likely, Typed
 from ...refusal import QueryError
 from .. import trees
 from ..intervals import Interval
@@ -120,10 +120,9 @@ def truncated(node: exp.Expression, read: Reader) -> Typed:
         raise QueryError("Time zones are not known here.", "write DATE_TRUNC('month', d)", node)
     found = read.time(node.this)
     tree: exp.Expression = exp.TimestampTrunc(this=found.tree, unit=exp.var(unit.upper()))
-    if found.kind.type == "date" and unit in DAYS:
-        return Typed(
-            trees.cast(tree, "DATE"), Kind("date", *_truncated(found.kind, unit), values=_starts(found.kind, unit))
-        )
+    if found.kind.is_date and unit in DAYS:
+        kind = Kind("date", *_truncated(found.kind, unit), values=starts_between(found.kind, unit))
+        return Typed(trees.cast(tree, "DATE"), kind)
     return Typed(trees.cast(tree, "TIMESTAMP"), Kind("moment"))
 
 
@@ -144,7 +143,7 @@ def _truncated(kind: Kind, unit: str) -> tuple[Fraction | None, Fraction | None]
     return Fraction(times.days(first) or 0), kind.upper
 
 
-def _starts(kind: Kind, unit: str) -> tuple[datetime.date, ...] | None:
+def starts_between(kind: Kind, unit: str) -> tuple[datetime.date, ...] | None:
     """All first days between public bounds, unless there are very many."""
     if kind.lower is None or kind.upper is None:
         return None
@@ -159,11 +158,43 @@ def _starts(kind: Kind, unit: str) -> tuple[datetime.date, ...] | None:
 
 
 def difference(node: exp.DateDiff, read: Reader) -> Typed:
-    """DATE_DIFF('day', a, b): how many boundaries of the unit lie from a to b. It has no bounds of its own."""
+    """DATE_DIFF('day', a, b): how many boundaries of the unit lie from a to b."""
     unit = _unit(node, node.args.get("unit"), "DATE_DIFF('day', a, b)")
     later, earlier = read.time(node.this), read.time(node.expression)
     tree = call("boundaries_between", trees.text(unit), _moment(earlier), _moment(later))
-    return Typed(tree, Kind("whole"))
+    return Typed(tree, Kind("whole", likely=between(later.kind, earlier.kind, unit)))
+
+
+def between(later: Kind, earlier: Kind, unit: str) -> Likely | None:
+    """How many boundaries of a unit may lie between values of these kinds: it grows with the later, and falls with the
+    earlier. It is no more than likely, so that groups by it are chosen as they were before it was known."""
+    ends = [_ends(later), _ends(earlier)]
+    if None in ends:
+        return None
+    (first, last), (start, stop) = ([_boundaries(moment, unit) for moment in each or ()] for each in ends)
+    return Likely(Fraction(first - stop), Fraction(last - start))
+
+
+def _ends(kind: Kind) -> tuple[datetime.datetime, datetime.datetime] | None:
+    """The first and the last moment."""
+    if kind.values:  # of a constant
+        moments = [datetime.datetime.fromisoformat(each.isoformat()) for each in kind.values]
+        return min(moments), max(moments)
+    if kind.lower is None or kind.upper is None:
+        return None
+    low, high = (times.nearest(int(end), kind.type).isoformat() for end in (kind.lower, kind.upper))
+    return datetime.datetime.fromisoformat(low), datetime.datetime.fromisoformat(high)
+
+
+def _boundaries(moment: datetime.datetime, unit: str) -> int:
+    """How many boundaries of the unit lie before a moment, counted from somewhere."""
+    if unit in ("year", "quarter", "month"):
+        return {"year": moment.year, "quarter": moment.year * 4 + (moment.month - 1) // 3}.get(
+            unit, moment.year * 12 + moment.month
+        )
+    size = {"week": 7 * 86_400, "day": 86_400, "hour": 3600, "minute": 60, "second": 1}[unit]
+    seconds = (moment.toordinal() - 1) * 86_400 + moment.hour * 3600 + moment.minute * 60 + moment.second
+    return seconds // size  # the first day of the year 1 was a Monday
 
 
 def interval(node: exp.Interval, _: Reader) -> Typed:
@@ -193,7 +224,7 @@ def shifted(node: exp.Expression, left: Typed, right: Typed, sign: type[exp.Expr
         left, right, kinds = right, left, (kinds[1], kinds[0])
     if sign is exp.Sub and kinds == ("date", "date"):
         tree = call("boundaries_between", trees.text("day"), right.tree, left.tree)
-        return Typed(tree, Kind("whole"))
+        return Typed(tree, Kind("whole", likely=between(left.kind, right.kind, "day")))
     if sign not in (exp.Add, exp.Sub) or kinds[0] not in ("date", "moment") or kinds[1] not in ("span", "whole"):
         instead = "use date + INTERVAL 3 DAY, date + whole days, date - date, or DATE_DIFF('hour', a, b)"
         raise QueryError("This cannot be computed with dates.", instead, node)
@@ -220,26 +251,13 @@ def added(node: exp.DateAdd, read: Reader) -> Typed:
 
 def clock(node: exp.Expression, _: Reader) -> Typed:
     rule = "The clock and random numbers are no part of a row, so the answer would not be the data's alone."
-    raise QueryError(rule, "give the date as a literal, such as DATE '2024-01-31'", node)
-
-
-def parsed_date(text: str) -> datetime.date | None:
-    try:
-        return datetime.date.fromisoformat(text)
-    except ValueError:
-        return None
-
-
-def parsed_moment(text: str) -> datetime.datetime | None:
-    try:
-        found = datetime.datetime.fromisoformat(text)
-    except ValueError:
-        return None
-    return None if found.tzinfo is not None else found
+    chance = isinstance(node, exp.Rand | exp.Randn | exp.Uuid) or "RAND" in node.name.upper()
+    draw = "leave it out: the noise of the answer is random already, and rows are not drawn"
+    raise QueryError(rule, draw if chance else "give the date as a literal, such as DATE '2024-01-31'", node)
 
 
 def _moment(found: Typed) -> exp.Expression:
-    return trees.cast(found.tree, "TIMESTAMP") if found.kind.type == "date" else found.tree
+    return trees.cast(found.tree, "TIMESTAMP") if found.kind.is_date else found.tree
 
 
 def _extracted(name: str, tree: exp.Expression) -> exp.Expression:
@@ -301,4 +319,5 @@ NAMED: dict[str, Rule] = {
     "datepart": date_part,
     "weekday": any_part("dow"),
     **dict.fromkeys(("now", "get_current_timestamp", "transaction_timestamp", "gen_random_uuid", "uuidv7"), clock),
+    **dict.fromkeys(("getdate", "getutcdate", "sysdate", "sysdatetime", "curdate", "curtime", "newid"), clock),
 }

@@ -26,10 +26,10 @@ SMALLEST = Fraction(math.ulp(0.0))
 
 
 def sign(node: exp.Sign, read: Reader) -> Typed:
-    found = read.number(node.this)
-    bounds = interval(found.kind)
+    operand = read.number(node.this)
+    bounds = interval(operand.kind)
     low, high = (0 if bounds.holds_no_less(0) else -1), (0 if (-bounds).holds_no_less(0) else 1)
-    return Typed(trees.cast(exp.Sign(this=found.tree), "BIGINT"), wholes(Interval(Fraction(low), Fraction(high))))
+    return Typed(trees.cast(exp.Sign(this=operand.tree), "BIGINT"), wholes(Interval(Fraction(low), Fraction(high))))
 
 
 def floor(node: exp.Floor, read: Reader) -> Typed:
@@ -50,37 +50,37 @@ def trunc(node: exp.Trunc, read: Reader) -> Typed:
 def rounded(node: exp.Round, read: Reader) -> Typed:
     """Half away from 0. ROUND(x, -1) rounds to tens."""
     _no_more(node, "truncate", "casts_non_integer_decimals")
-    found = read.number(node.this)
+    operand = read.number(node.this)
     given = node.args.get("decimals")
     places = 0 if given is None else constant_whole(given, "The number of decimals", "ROUND(x, 2)", -15, 15)
     scale = 10 ** abs(places)
-    if found.kind.type == "whole" and places >= 0:
-        return found
+    if operand.kind.is_whole and places >= 0:
+        return operand
     digits = exp.Literal.number(places)
     if places > 0:
         # The engine computes round(x * scale) / scale: three monotone steps, the outer two rounded to floats. An x so
         # large that x * scale overflows stays as it is.
-        times = interval(found.kind).monotone(lambda x: x * scale).floats()
+        times = interval(operand.kind).monotone(lambda x: x * scale).floats()
         bounds = times.monotone(lambda x: _half_away(x) / scale).floats()
-        tree: exp.Expression = exp.Round(this=found.tree, decimals=digits)
+        tree: exp.Expression = exp.Round(this=operand.tree, decimals=digits)
         if not bounds.bounded:
             return Typed(trees.finite(tree), reals(bounds))
         # Of up to 15 digits the quotient is the double nearest to a decimal.
         return Typed(tree, replace(reals(bounds), places=shared_places([Kind("real", places=places)], bounds)))
-    if found.kind.type == "whole":
+    if operand.kind.is_whole:
         near = _to_multiple(scale)
-        if certain(found.kind).monotone(near).int64:
-            tree = exp.Round(this=found.tree, decimals=digits)
-            return Typed(tree, wholes(interval(found.kind).monotone(near), step=scale))
-        found = Typed(as_real(found), reals(interval(found.kind).floats()))
-    return cut(found, lambda tree: exp.Round(this=tree, decimals=digits), _to_multiple(scale, floats=True), scale)
+        if certain(operand.kind).monotone(near).int64:
+            tree = exp.Round(this=operand.tree, decimals=digits)
+            return Typed(tree, wholes(interval(operand.kind).monotone(near), step=scale))
+        operand = Typed(as_real(operand), reals(interval(operand.kind).floats()))
+    return cut(operand, lambda tree: exp.Round(this=tree, decimals=digits), _to_multiple(scale, floats=True), scale)
 
 
 def root(node: exp.Sqrt, read: Reader) -> Typed:
     """NULL for negative numbers."""
-    found = read.number(node.this)
-    bounds = interval(found.kind).within(ZERO, None)
-    tree = exp.Sqrt(this=_only(found, exp.GTE))
+    operand = read.number(node.this)
+    bounds = interval(operand.kind).within(ZERO, None)
+    tree = exp.Sqrt(this=_only(operand, exp.GTE))
     high = None if bounds.upper is None else max(bounds.upper, ZERO)
     return Typed(tree, reals(Interval(ZERO, high).library(math.sqrt)))
 
@@ -94,19 +94,19 @@ def logarithm(node: exp.Expression, read: Reader) -> Typed:
     base = constant(node.this, "The base of a logarithm", "LOG(2, x)")
     if float(base) <= 0 or float(base) == 1:
         raise QueryError("The base of a logarithm is positive and not 1.", "write LOG(2, x)", node)
-    found = read.number(node.expression)
+    operand = read.number(node.expression)
     if base in (2, 10):
-        return _log(found, "binary_log", math.log2) if base == 2 else _log(found, "decimal_log", math.log10)
-    natural, divisor = _log(found, "natural_log", math.log), Fraction(math.log(float(base)))
+        return _log(operand, "binary_log", math.log2) if base == 2 else _log(operand, "decimal_log", math.log10)
+    natural, divisor = _log(operand, "natural_log", math.log), Fraction(math.log(float(base)))
     bounds = interval(natural.kind).over(Interval(divisor, divisor)).floats()
     return Typed(trees.divided(natural.tree, trees.real(divisor)), reals(bounds))
 
 
 def exponential(node: exp.Exp, read: Reader) -> Typed:
-    found = read.number(node.this)
-    bounds = certain(found.kind).library(math.exp)
+    operand = read.number(node.this)
+    bounds = certain(operand.kind).library(math.exp)
     kind = reals(Interval(max(bounds.lower or ZERO, ZERO), bounds.upper))
-    tree = exp.Exp(this=as_real(found))
+    tree = exp.Exp(this=as_real(operand))
     return Typed(tree if bounds.upper is not None else trees.finite(tree), kind)
 
 
@@ -128,13 +128,13 @@ def bucket(node: exp.WidthBucket, read: Reader) -> Typed:
     bins = constant_whole(ends[2], "The number of bins", example, 1, MANY - 2)  # type: ignore[arg-type]
     if not float(low) < float(high):
         raise QueryError("The lower end of the bins is not below the upper.", f"write {example}", node)
-    found = read.number(node.this)
+    operand = read.number(node.this)
     low_tree, width = trees.real(low), trees.real(Fraction(float(high)) - Fraction(float(low)))
-    share = trees.divided(trees.binary(exp.Sub, as_real(found), low_tree.copy()), width)
+    share = trees.divided(trees.binary(exp.Sub, as_real(operand), low_tree.copy()), width)
     place = trees.nearest_or_null(exp.Floor(this=trees.binary(exp.Mul, share, trees.real(bins))), "BIGINT")
     # The share of an x just below high may round to 1, and still belongs to the last bin. x is not NULL in this branch.
     inside = call("least_present", trees.whole(bins), trees.binary(exp.Add, trees.whole(1), place))
-    x, end = as_real(found), trees.real(high)
+    x, end = as_real(operand), trees.real(high)
     tree = trees.cases(
         [
             (trees.binary(exp.LT, x.copy(), low_tree), trees.whole(0)),
@@ -146,36 +146,36 @@ def bucket(node: exp.WidthBucket, read: Reader) -> Typed:
 
 
 def cut(
-    found: Typed,
+    operand: Typed,
     build: Callable[[exp.Expression], exp.Expression],
     image: Callable[[Fraction], int | Fraction],
     step: int = 1,
 ) -> Typed:
     """A real cut to whole numbers: BIGINT where they fit, else still a real. `image` never falls."""
-    if found.kind.type == "whole":
-        return found
-    loose = isinstance(found, Loose)
-    bounds = interval(found.kind).monotone(image)
+    if operand.kind.is_whole:
+        return operand
+    loose = isinstance(operand, Loose)
+    bounds = interval(operand.kind).monotone(image)
     if bounds.int64:
-        return Typed(trees.nearest_or_null(build(found.tree), "BIGINT"), wholes(bounds, step=step))
-    tree = build(found.tree)
+        return Typed(trees.nearest_or_null(build(operand.tree), "BIGINT"), wholes(bounds, step=step))
+    tree = build(operand.tree)
     return Typed(trees.finite(tree) if loose or step > 1 else tree, reals(bounds.floats()))
 
 
-def _log(found: Typed, name: str, compute: Callable[[float], float]) -> Typed:
+def _log(operand: Typed, name: str, compute: Callable[[float], float]) -> Typed:
     """All positive floats have logarithms of modest size, so the result is finite and bounded."""
-    tree = call(name, _only(found, exp.GT))
-    within = interval(found.kind).within(SMALLEST, LARGEST)
+    tree = call(name, _only(operand, exp.GT))
+    within = interval(operand.kind).within(SMALLEST, LARGEST)
     assert within.lower is not None and within.upper is not None
     if within.lower > within.upper:  # never positive: always NULL
         within = Interval(ONE, ONE)
     return Typed(tree, reals(within.library(compute)))
 
 
-def _only(found: Typed, comparison: type[exp.Expression]) -> exp.Expression:
+def _only(operand: Typed, comparison: type[exp.Expression]) -> exp.Expression:
     """The number as a real, NULL where it does not compare with 0 as it must."""
-    bounds = certain(found.kind)
-    tree = as_real(found)
+    bounds = certain(operand.kind)
+    tree = as_real(operand)
     strict = comparison is exp.GT
     if bounds.lower is not None and (bounds.lower > 0 or (not strict and bounds.lower >= 0)):
         return tree

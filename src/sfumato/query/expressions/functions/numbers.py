@@ -69,7 +69,7 @@ def _folded(compute: Callable[[Any, Any], Any], left: Typed, right: Typed, *, wh
     if not isinstance(left, Constant) or not isinstance(right, Constant):
         return None
     value = compute(left.value, right.value)
-    whole = whole and left.kind.type == right.kind.type == "whole"
+    whole = whole and left.kind.is_whole and right.kind.is_whole
     return number(value, whole=whole) if abs(value) <= LARGEST else None
 
 
@@ -78,10 +78,10 @@ def negative(node: exp.Neg, read: Reader) -> Typed:
         return number(-literal_number(node.this), whole=node.this.name.isdigit())
     found = read.number(node.this, loose=True)
     if isinstance(found, Constant):
-        return number(-found.value, whole=found.kind.type == "whole")
+        return number(-found.value, whole=found.kind.is_whole)
     tree = exp.Neg(this=trees.wrapped(_no_least(found)))
     bounds = -interval(found.kind)
-    if found.kind.type == "whole":
+    if found.kind.is_whole:
         return Typed(tree, wholes(bounds, _mapped(operator.neg, found)))
     if found.kind.places is not None:
         ends = -Interval(found.kind.lower, found.kind.upper)
@@ -102,7 +102,7 @@ def arithmetic(node: exp.Expression, read: Reader) -> Typed:
         return exactly
     bounds = compute(interval(left.kind), interval(right.kind))
     sure: Interval = compute(certain(left.kind), certain(right.kind))
-    if left.kind.type == right.kind.type == "whole" and sure.int64:
+    if left.kind.is_whole and right.kind.is_whole and sure.int64:
         tree = trees.binary(type(node), left.tree, right.tree)
         kind = wholes(bounds, _combined(compute, left, right))
         return Typed(tree, replace(kind, nullable=left.kind.nullable or right.kind.nullable))
@@ -118,7 +118,7 @@ def division(node: exp.Div, read: Reader) -> Typed:
 
 
 def _quotient(left: Typed, right: Typed) -> Typed:
-    whole = right.kind.type == "whole"
+    whole = right.kind.is_whole
     bounds = interval(left.kind).over(interval(right.kind), whole=whole)
     sure = certain(left.kind).over(certain(right.kind), whole=whole)
     return _real(trees.divided(as_real(left), _divisor(right, real=True)), bounds, sure, left, right)
@@ -127,7 +127,7 @@ def _quotient(left: Typed, right: Typed) -> Typed:
 def whole_division(node: exp.IntDiv, read: Reader) -> Typed:
     """// divides and cuts off towards 0. By 0 it gives NULL."""
     left, right = read.number(node.this), read.number(node.expression)
-    if left.kind.type == right.kind.type == "whole":
+    if left.kind.is_whole and right.kind.is_whole:
         bounds = interval(left.kind).over(interval(right.kind), whole=True).monotone(math.trunc)
         tree = trees.binary(exp.IntDiv, _no_least(left, right), _divisor(right))
         return Typed(tree, wholes(bounds, _combined(_trunc_div, left, right)))
@@ -138,7 +138,7 @@ def remainder(node: exp.Mod, read: Reader) -> Typed:
     """% has the sign of the dividend. By 0 it gives NULL."""
     left, right = read.number(node.this), read.number(node.expression)
     one, other = interval(left.kind).magnitude().upper, interval(right.kind).magnitude().upper
-    whole = left.kind.type == right.kind.type == "whole"
+    whole = left.kind.is_whole and right.kind.is_whole
     other = max(other - 1, ZERO) if whole and other is not None else other
     most = min((each for each in (one, other) if each is not None), default=None)
     least = None if most is None else -most
@@ -155,7 +155,7 @@ def remainder(node: exp.Mod, read: Reader) -> Typed:
 def absolute(node: exp.Abs, read: Reader) -> Typed:
     found = read.number(node.this)
     bounds = interval(found.kind).magnitude()
-    kind = wholes(bounds, _mapped(abs, found)) if found.kind.type == "whole" else reals(bounds)
+    kind = wholes(bounds, _mapped(abs, found)) if found.kind.is_whole else reals(bounds)
     return Typed(exp.Abs(this=_no_least(found)), kind)
 
 
@@ -170,12 +170,12 @@ def _divisor(found: Typed, *, real: bool = False) -> exp.Expression:
     tree = as_real(found) if real else found.tree
     if not certain(found.kind).holds(0):
         return tree
-    return trees.nonzero(tree, trees.real(0.0) if real or found.kind.type == "real" else trees.whole(0))
+    return trees.nonzero(tree, trees.real(0.0) if real or found.kind.is_real else trees.whole(0))
 
 
 def _no_least(found: Typed, divisor: Typed | None = None) -> exp.Expression:
     """A whole whose negative, absolute value or quotient by -1 fits: NULL instead of -2^63, where that may come."""
-    if found.kind.type != "whole" or not certain(found.kind).holds(LEAST_INT):
+    if not found.kind.is_whole or not certain(found.kind).holds(LEAST_INT):
         return found.tree
     if divisor is not None and not certain(divisor.kind).holds(-1):
         return found.tree

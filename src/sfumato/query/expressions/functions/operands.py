@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import datetime
 import decimal
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, field
@@ -10,12 +11,13 @@ from typing import Any
 
 from sqlglot import exp
 
-from ...kinds import Kind, Type, Typed
+from ...kinds import Kind, Likely, Type, Typed
 from ...refusal import QueryError
 from ...relation import Scope
 from .. import trees
 from ..decimals import Exact, as_double
 from ..intervals import INT64, Interval
+from ..likely import trusted
 
 MANY = 1000
 """Up to so many values are listed as public keys."""
@@ -41,22 +43,34 @@ class Loose(Typed):
 
 @dataclass
 class Reader:
-    """Reads operands within one scope. Rules get it as their second argument."""
+    """Reads operands within one scope. Rules get it as their second argument.
+
+    trusting  are likely bounds taken for sure ones? Then what is read tells where values likely lie, and its tree is
+              thrown away (likely.py)
+    likely    what was likely of any operand
+    specials  what aggregates, windows and subqueries came to, by node: these are compiled once
+    """
 
     scope: Scope
     rule: Callable[[exp.Expression], Rule]
     depth: int = field(default=0)
+    trusting: bool = False
+    likely: list[Likely] = field(default_factory=list)
+    specials: dict[int, Typed] = field(default_factory=dict)
 
     def loose(self, node: exp.Expression) -> Typed:
         """The operand, its overflow not yet caught: for + - * / alone."""
         if self.depth >= DEEPEST:
             raise QueryError("The expression is nested too deeply.", "compute a part of it in a subquery first", node)
         self.depth += 1
-        found = self.rule(node)(node, self)
+        operand = self.rule(node)(node, self)
         self.depth -= 1
-        if sum(1 for _ in found.tree.walk()) > LARGEST_TREE:
+        if operand.kind.likely is not None:
+            self.likely.append(operand.kind.likely)
+            operand = trusted(operand) if self.trusting else operand
+        if sum(1 for _ in operand.tree.walk()) > LARGEST_TREE:
             raise QueryError("The expression is too long.", "compute a part of it in a subquery first", node)
-        return found
+        return operand
 
     def read(self, node: exp.Expression) -> Typed:
         """The operand, finite or NULL."""
@@ -76,20 +90,25 @@ class Reader:
             return Typed(trees.null("BOOLEAN"), Kind("flag", values=()))
         if found.kind.type != "flag":
             rule = f"A condition is needed here, and this is {NAMES[found.kind.type]}."
-            raise QueryError(rule, f"compare it with something, such as {shown(node)} IS NOT NULL", node)
+            test = f"{shown(node)} {'<> 0' if found.kind.numeric else 'IS NOT NULL'}"
+            raise QueryError(rule, f"compare it with something, such as {test}", node, write=test)
         return found
 
     def text(self, node: exp.Expression) -> Typed:
         return as_text(self.read(node), node)
 
     def time(self, node: exp.Expression) -> Typed:
-        """A date or a moment."""
+        """A date or a moment; a text that stands in the query is read as one."""
+        literal = node.unnest()
+        if isinstance(literal, exp.Literal) and literal.is_string:
+            return date_or_moment(literal, literal.name)
         found = self.read(node)
         if nothing(found.kind):
             return Typed(trees.null("DATE"), Kind("date", values=()))
         if not found.kind.temporal:
             rule = f"A date or timestamp is needed here, and this is {NAMES[found.kind.type]}."
-            raise QueryError(rule, f"use CAST({shown(node)} AS DATE)", node)
+            cast = f"CAST({shown(node)} AS DATE)"
+            raise QueryError(rule, f"use {cast}", node, write=cast if found.kind.textual else "")
         return found
 
 
@@ -103,14 +122,27 @@ def settled(found: Typed) -> Typed:
     return Typed(trees.finite(found.tree), found.kind) if isinstance(found, Loose) else found
 
 
-def as_number(found: Typed, node: exp.Expression) -> Typed:
-    if found.kind.numeric:
-        return found
-    cast = "INT" if found.kind.type == "flag" else "BIGINT" if found.kind.type == "key" else "DOUBLE"
+def as_whole(operand: Typed) -> Typed:
+    """A flag as 1 or 0; anything else as it is."""
+    kind = operand.kind
+    if kind.type != "flag" or nothing(kind):
+        return operand
+    values = None if kind.values is None else tuple(sorted({int(value) for value in kind.values}))
+    ones = Kind("whole", Fraction(0), Fraction(1), values=values, nullable=kind.nullable)
+    return Typed(trees.cast(operand.tree, "BIGINT"), ones)
+
+
+def as_number(operand: Typed, node: exp.Expression) -> Typed:
+    operand = as_whole(operand)
+    if operand.kind.numeric:
+        return operand
+    cast = "BIGINT" if operand.kind.type == "key" else "DOUBLE"
     instead = f"CAST({shown(node)} AS {cast})"
-    if found.kind.type in ("date", "moment", "span"):
+    if operand.kind.type in ("date", "moment", "span"):
         instead = f"a number made of it, such as DATE_DIFF('day', DATE '2020-01-01', {shown(node)})"
-    raise QueryError(f"A number is needed here, and this is {NAMES[found.kind.type]}.", f"use {instead}", node)
+    write = instead if operand.kind.textual else ""
+    rule = f"A number is needed here, and this is {NAMES[operand.kind.type]}."
+    raise QueryError(rule, f"use {instead}", node, write=write)
 
 
 def as_text(found: Typed, node: exp.Expression) -> Typed:
@@ -121,7 +153,8 @@ def as_text(found: Typed, node: exp.Expression) -> Typed:
         return Typed(trees.cast(found.tree, "VARCHAR"), Kind("text"))
     if found.kind.type != "text":
         rule = f"Text is needed here, and this is {NAMES[found.kind.type]}."
-        raise QueryError(rule, f"use CAST({shown(node)} AS VARCHAR)", node)
+        cast = f"CAST({shown(node)} AS VARCHAR)"
+        raise QueryError(rule, f"use {cast}", node, write=cast)
     return found
 
 
@@ -139,13 +172,13 @@ def nothing(kind: Kind) -> bool:
 def interval(kind: Kind) -> Interval:
     """Where its values lie in the engine: declared bounds of reals are rounded to floats there."""
     bounds = Interval(kind.lower, kind.upper)
-    return bounds.and_floats() if kind.type == "real" else bounds
+    return bounds.and_floats() if kind.is_real else bounds
 
 
 def certain(kind: Kind) -> Interval:
     """The same, with the limits of the engine's type where a whole has no others."""
     bounds = interval(kind)
-    return bounds.within(Fraction(INT64[0]), Fraction(INT64[1])) if kind.type == "whole" else bounds
+    return bounds.within(Fraction(INT64[0]), Fraction(INT64[1])) if kind.is_whole else bounds
 
 
 def wholes(bounds: Interval, values: Iterable[int] | None = None, step: int = 1) -> Kind:
@@ -179,9 +212,9 @@ def never_null() -> Kind:
 def as_real(found: Typed) -> exp.Expression:
     if isinstance(found, Exact):
         return as_double(found).tree
-    if found.kind.type == "whole" and found.kind.values and len(found.kind.values) == 1 and not found.kind.nullable:
+    if found.kind.is_whole and found.kind.values and len(found.kind.values) == 1 and not found.kind.nullable:
         return trees.real(found.kind.values[0])
-    return trees.cast(found.tree, "DOUBLE") if found.kind.type == "whole" else found.tree
+    return trees.cast(found.tree, "DOUBLE") if found.kind.is_whole else found.tree
 
 
 def typed_null(type_: Type, sql: str) -> Typed:
@@ -231,3 +264,29 @@ def literal_number(node: exp.Literal) -> Fraction:
     if not read.is_finite() or (read and abs(read.adjusted()) > 300) or len(node.name) > 400:
         raise QueryError("The number is too large or too small.", "use one between 1e-300 and 1e300", node)
     return Fraction(read)
+
+
+def parsed_date(text: str) -> datetime.date | None:
+    try:
+        return datetime.date.fromisoformat(text)
+    except ValueError:
+        return None
+
+
+def parsed_moment(text: str) -> datetime.datetime | None:
+    try:
+        moment = datetime.datetime.fromisoformat(text)
+    except ValueError:
+        return None
+    return None if moment.tzinfo is not None else moment
+
+
+def date_or_moment(node: exp.Expression, text: str) -> Typed:
+    """A date that is written in the query, with or without a time."""
+    day = parsed_date(text)
+    if day is not None:
+        return Typed(trees.date(day), Kind("date", values=(day,), nullable=False))
+    moment = parsed_moment(text)
+    if moment is None:
+        raise QueryError("This is no date or timestamp.", "write it as '2024-01-31' or '2024-01-31 12:00:00'", node)
+    return Typed(trees.moment(moment), Kind("moment", values=(moment,), nullable=False))

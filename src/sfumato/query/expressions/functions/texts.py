@@ -23,40 +23,40 @@ def changed(node: type[exp.Expression], compute: Callable[[str], str]) -> Rule:
     """LOWER, UPPER and their like: listed values go through too, where they are plain ASCII."""
 
     def rule(given: exp.Expression, read: Reader) -> Typed:
-        found = read.text(given.this)
-        return Typed(node(this=found.tree), Kind("text", values=_mapped(compute, found.kind)))
+        operand = read.text(given.this)
+        return Typed(node(this=operand.tree), Kind("text", values=mapped(compute, operand.kind)))
 
     return rule
 
 
 def trimmed(node: exp.Trim, read: Reader) -> Typed:
     """TRIM, LTRIM and RTRIM, of blanks or of the characters given."""
-    found = read.text(node.this)
+    operand = read.text(node.this)
     side = str(node.args.get("position") or "BOTH").upper()
     name = {"BOTH": "trimmed", "LEADING": "trimmed_before", "TRAILING": "trimmed_behind"}[side]
     given = node.args.get("expression")
     what = () if given is None else (trees.text(constant_text(given, "What is trimmed", "TRIM(s, 'x')")),)
     compute = {"BOTH": str.strip, "LEADING": str.lstrip, "TRAILING": str.rstrip}[side]
-    values = _mapped(lambda each: compute(each, " "), found.kind) if given is None else None
-    return Typed(call(name, found.tree, *what), Kind("text", values=values))
+    values = mapped(lambda each: compute(each, " "), operand.kind) if given is None else None
+    return Typed(call(name, operand.tree, *what), Kind("text", values=values))
 
 
 def length(node: exp.Length, read: Reader) -> Typed:
-    found = read.text(node.this)
-    listed = _mapped(str, found.kind)
+    operand = read.text(node.this)
+    listed = mapped(str, operand.kind)
     values = None if listed is None else [len(each) for each in listed]
-    return Typed(call("characters", found.tree), wholes(Interval(Fraction(0), None), values))
+    return Typed(call("characters", operand.tree), wholes(Interval(Fraction(0), None), values))
 
 
 def part(node: exp.Substring, read: Reader) -> Typed:
     """SUBSTR(s, start[, length]): a negative start counts from the end."""
-    found = read.text(node.this)
+    operand = read.text(node.this)
     example = "SUBSTR(s, 1, 3)"
     start, size = node.args.get("start"), node.args.get("length")
     places = [constant_whole(start or exp.Literal.number(1), "The start", example, -LONGEST, LONGEST)]
     if size is not None:
         places.append(constant_whole(size, "The length", example, 0, LONGEST))
-    return Typed(call("part", found.tree, *map(trees.whole, places)), Kind("text"))
+    return Typed(call("part", operand.tree, *map(trees.whole, places)), Kind("text"))
 
 
 def end(name: str) -> Rule:
@@ -64,34 +64,34 @@ def end(name: str) -> Rule:
 
     def rule(node: exp.Expression, read: Reader) -> Typed:
         count = constant_whole(node.expression, "The number of characters", f"{name}(s, 2)", 0, LONGEST)
-        found = read.text(node.this)
+        operand = read.text(node.this)
         cut = (lambda each: each[:count]) if name == "LEFT" else (lambda each: each[max(len(each) - count, 0) :])
         word = "first_characters" if name == "LEFT" else "last_characters"
-        return Typed(call(word, found.tree, trees.whole(count)), Kind("text", values=_mapped(cut, found.kind)))
+        return Typed(call(word, operand.tree, trees.whole(count)), Kind("text", values=mapped(cut, operand.kind)))
 
     return rule
 
 
 def replaced(node: exp.Replace, read: Reader) -> Typed:
     """REPLACE(s, old, new), both texts standing in the query."""
-    found = read.text(node.this)
+    operand = read.text(node.this)
     example = "REPLACE(s, '-', ' ')"
     old = constant_text(node.expression, "What is replaced", example, 100)
     new = constant_text(node.args.get("replacement") or exp.Literal.string(""), "What it becomes", example, 100)
-    tree = call("replaced", found.tree, trees.text(old), trees.text(new))
+    tree = call("replaced", operand.tree, trees.text(old), trees.text(new))
     return Typed(tree if len(new) <= len(old) else _cut(tree), Kind("text"))
 
 
 def joined(node: exp.DPipe, read: Reader) -> Typed:
     """s || t: NULL where either is."""
-    left, right = (_any_text(each, read) for each in (node.this, node.expression))
+    left, right = (any_text(each, read) for each in (node.this, node.expression))
     return Typed(_cut(trees.binary(exp.DPipe, left.tree, right.tree, safe=True)), _pairs(left.kind, right.kind))
 
 
 def concatenated(node: exp.Concat, read: Reader) -> Typed:
     """CONCAT(s, t, ...) leaves NULLs out."""
     empty = trees.text("")
-    parts = [exp.Coalesce(this=_any_text(each, read).tree, expressions=[empty.copy()]) for each in node.expressions]
+    parts = [exp.Coalesce(this=any_text(each, read).tree, expressions=[empty.copy()]) for each in node.expressions]
     tree: exp.Expression = parts[0]
     for each in parts[1:]:
         tree = trees.binary(exp.DPipe, tree, each, safe=True)
@@ -138,12 +138,12 @@ def no_regex(node: exp.Expression, _: Reader) -> Typed:
     raise QueryError(rule, "use LIKE, STARTS_WITH, ENDS_WITH or CONTAINS", node)
 
 
-def _any_text(node: exp.Expression, read: Reader) -> Typed:
+def any_text(node: exp.Expression, read: Reader) -> Typed:
     """Numbers and dates may be joined to texts."""
-    found = read.read(node)
-    if found.kind.type in ("whole", "real", "date", "moment") and not nothing(found.kind):
-        return Typed(trees.cast(found.tree, "VARCHAR"), Kind("text"))
-    return as_text(found, node)
+    operand = read.read(node)
+    if (operand.kind.numeric or operand.kind.temporal) and not nothing(operand.kind):
+        return Typed(trees.cast(operand.tree, "VARCHAR"), Kind("text"))
+    return as_text(operand, node)
 
 
 def _pairs(left: Kind, right: Kind) -> Kind:
@@ -154,7 +154,7 @@ def _pairs(left: Kind, right: Kind) -> Kind:
     return Kind("text", values=None if any(len(each) > LONGEST for each in values) else values)
 
 
-def _mapped(compute: Callable[[str], str], kind: Kind) -> tuple[str, ...] | None:
+def mapped(compute: Callable[[str], str], kind: Kind) -> tuple[str, ...] | None:
     """Listed values through a function. Beyond ASCII, engines differ from Python in letters and their case."""
     if kind.values is None or not all(each.isascii() for each in kind.values):
         return None

@@ -1,0 +1,1 @@
+"""SQL above releases: private aggregates below, ordinary SQL on what they released above."""
