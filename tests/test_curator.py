@@ -14,6 +14,7 @@ from concurrent.futures import ThreadPoolExecutor
 from contextlib import redirect_stderr, redirect_stdout
 from fractions import Fraction
 from typing import Any
+from unittest import mock
 
 import numpy as np
 import pytest
@@ -345,6 +346,31 @@ def test_an_interrupt_says_nothing_about_the_data_either(kind: type[BaseExceptio
     assert SECRET not in everything_said(caught.value)
     ended = "interrupted" if kind is KeyboardInterrupt else "failed"
     assert house.log[-1] == f"settle {ended}" and spent(house.ledger, "patients") == [Fraction(1, 10)]
+
+
+@pytest.mark.parametrize("committed", [True, False], ids=["after the commit", "before it"])
+def test_an_interrupt_right_after_the_payment_settles_and_one_before_it_pays_nothing(committed: bool) -> None:
+    house = House()
+    transaction = house.ledger.transaction
+
+    def stopped(act: Any) -> Any:
+        if committed:
+            transaction(act)  # Ctrl-C comes before the curator has the receipt
+            raise KeyboardInterrupt
+
+        def cut() -> Any:
+            act()
+            raise KeyboardInterrupt
+
+        return transaction(cut)
+
+    with mock.patch.object(house.ledger, "transaction", stopped), pytest.raises(KeyboardInterrupt):
+        house.curator.release(COUNT)
+    assert "_open" not in house.log and house.reads == 0
+    if committed:
+        assert house.log[-1] == "settle interrupted" and spent(house.ledger, "patients") == [1]
+    else:
+        assert spent(house.ledger, "patients") == [0] and filed_in(house.ledger) == []
 
 
 def test_data_that_cannot_be_read_fails_in_the_same_words() -> None:

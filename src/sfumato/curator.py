@@ -190,18 +190,29 @@ class Curator:
 
     def _at_once(self, plan: Plan[Any, Any], note: str, key: str | None, empty: Any) -> Release:
         """Pay, open what was `compared`, run, settle."""
-        receipt = self.ledger.transaction(lambda: self._paid_and_opened(plan, note, key))
+        opened: list[Receipt] = []
+        try:
+            receipt = self.ledger.transaction(lambda: self._paid_and_opened(plan, note, key, opened))
+        except KeyboardInterrupt:  # perhaps between the commit and the line above, which then never ends
+            if opened and key is None:  # under a key it may be a retry's; nobody else has this one
+                self._settle_if_filed(opened[-1], "interrupted")
+            raise
         try:
             run = Run(Noise(self._bits), steps=plan.steps)
             answer = guarded(lambda: _ran(plan, self.private._open(receipt, plan.opens, empty), run))
         except (ReceiptError, LedgerError, BudgetError):
             raise  # not opened, or by another request with this key, whose outcome it is: no data was touched here
         except BaseException as problem:  # an interrupt settles too
-            with suppress(LedgerError):  # a ledger that cannot be written keeps it as opened, which never answers
-                self.ledger.settle(receipt, ended_by(problem))
+            self._settle_if_filed(receipt, ended_by(problem))
             raise
         self.ledger.settle(receipt, "answered", answer)
         return Release(plan, record.parse(answer), receipt)
+
+    def _settle_if_filed(self, receipt: Receipt, outcome: str) -> None:
+        """A ledger that cannot be written keeps it as opened, which never answers; one that was stopped before its
+        commit does not know it."""
+        with suppress(LedgerError, ReceiptError):
+            self.ledger.settle(receipt, outcome)
 
     def _before(self, plan: Plan[Any, Any], key: str | None) -> _Before:
         """What the ledger knows of a plan before it is paid for, of one state of it."""
@@ -218,11 +229,12 @@ class Curator:
             by_steps = self.ledger.prepaid(self.accounts, plan, data=data) is None
         return _Before(plan, receipt, answer, by_steps)
 
-    def _paid_and_opened(self, plan: Plan[Any, Any], note: str, key: str | None) -> Receipt:
-        """In this order, and durable as one step before data is touched."""
+    def _paid_and_opened(self, plan: Plan[Any, Any], note: str, key: str | None, opened: list[Receipt]) -> Receipt:
+        """In this order, and durable as one step before data is touched. What was opened is noted for interrupts."""
         data, grade, owners = self.private.address, self._grade(plan), self.private.owners
         receipt = self.ledger.spend(self.accounts, plan, data=data, grade=grade, note=note, key=key, owners=owners)
         self.ledger.open(receipt)
+        opened.append(receipt)
         return receipt
 
     def _stepwise(self, plan: Plan[Any, Any], note: str, key: str | None) -> Release:
