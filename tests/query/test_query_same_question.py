@@ -419,6 +419,14 @@ def test_what_is_said_twice_is_written_once(condition: str) -> None:
     assert repr(answered(once, DATA).rows) == repr(answered(once.as_written, DATA).rows)
 
 
+def test_a_chain_of_hundreds_is_ordered_at_once() -> None:
+    """Term by term it would be written n^2 / 2 times, and in a fuzz that took minutes."""
+    terms = [f"n = {number}" for number in range(300)]
+    one, other = (" OR ".join(order) for order in (terms, reversed(terms)))
+    ordered = [written(canonical(parsed(f"SELECT COUNT(*) AS n FROM visits WHERE {text}"))) for text in (one, other)]
+    assert ordered[0] == ordered[1] and ordered[0].count(" OR ") == 299
+
+
 @settings(max_examples=40)
 @given(_ASKED, st.integers(1, 10**9))
 def test_the_one_way_says_what_was_written(asked: Asked, seed: int) -> None:

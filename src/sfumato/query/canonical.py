@@ -171,6 +171,10 @@ def _within(node: exp.Expr, without: set[int]) -> list[exp.Expr]:
 
 def _ordered(node: exp.Expr) -> exp.Expr:
     """Brackets where they are needed, operands in their order; from the leaves up."""
+    if isinstance(node, _CONNECTORS):  # a whole chain at once: level by level its terms would be written n^2 / 2 times
+        kind = type(node)
+        terms = [_ordered(each) for each in _operands(node, kind)]
+        return _chain(kind, [term for each in terms for term in _operands(each, kind)])
     for part, value in list(node.args.items()):
         if isinstance(value, list):
             node.set(part, [_ordered(each) if isinstance(each, exp.Expr) else each for each in value])
@@ -181,8 +185,6 @@ def _ordered(node: exp.Expr) -> exp.Expr:
         roomy = type(node.parent) in _RANK or type(node.parent) in _ROOMY
         known = type(inside) in _RANK or isinstance(inside, exp.Column | exp.Literal | exp.Paren | exp.Boolean)
         return inside if roomy and known else node
-    if isinstance(node, _CONNECTORS):
-        return _chain(type(node), _operands(node, type(node)))
     if type(node) in _RANK:
         _bracket(node)
     if type(node) in _MIRRORED:

@@ -23,6 +23,7 @@ if TYPE_CHECKING:
     from .plan import Sql
     from .released.answer import Answer
 
+_FALSE_ALARM = 0.001  # at most, for all columns of a check together
 _NOTE = "cells that cannot be read count as missing: `sfumato describe --check` tells about how many, for a small price"
 HELP = (
     "where many cells cannot be read, correct the column, or how its file is read (trim, decimal, thousands, dates, "
@@ -87,7 +88,7 @@ def findings(table: Table, unit: Unit, source: Source, answer: Answer, alpha: fl
         cells, error = float(answer[count][0]), float(answer.noise_width(count, alpha)[0])
         wide = float(answer.noise_width(count, alpha / 2)[0])  # both bars hold at once, so the ratio does
         ends = _part(cells - wide, total + spread), _part(cells, total), _part(cells + wide, total - spread)
-        seen = cells > float(answer.noise_width(count, alpha / len(names))[0])  # one false alarm among all, at most
+        seen = cells > float(answer.noise_width(count, _FALSE_ALARM / len(names))[0])
         helps = tuple(hints(table.columns[name], name, source)) if seen else ()
         found.append(Finding(name, cells, error, ends[1], ends[0], ends[2], seen, helps))
     return found

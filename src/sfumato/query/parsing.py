@@ -14,6 +14,7 @@ from .spellings import spelt_alike
 
 _TOKEN = re.compile(r"<Token .*?text: (.*), line: \d+, col: .*?>", re.DOTALL)  # the parser's own name for a word
 _LACKING = re.compile(r"Required keyword: '\w+' missing for <class '[\w.]+'>")
+_NUMBER = re.compile(r"(\d+\.?\d*|\.\d+)([eE][+-]?\d{1,4})?")  # what the engine reads; the parser takes 0.e too
 _HALF = re.compile("[\ud800-\udfff]")
 
 
@@ -45,6 +46,8 @@ def read_only(text: str) -> exp.Query:
         raise QueryError("Only SELECT reads data here.", "write SELECT ... FROM ...", trees[0])
     for node in trees[0].walk():
         node.comments = None  # they are no part of the text that tells expressions apart
+        if isinstance(node, exp.Literal) and not node.is_string and not _NUMBER.fullmatch(node.name):
+            raise QueryError("A number cannot be read.", "write it like 12, 0.5 or 1e-3", node)
         if isinstance(node, exp.Func) and "start" in node.meta:
             node.meta[TYPED] = text[node.meta["start"] : node.meta["end"] + 1].upper()
     return spelt_alike(trees[0])

@@ -45,12 +45,12 @@ class ReleasedEngine:
     def ask(self, text: str, values: Sequence[Any] = ()) -> Rowset:
         """Run one SELECT. What the engine says where it fails is of public numbers, and may be told."""
         engine = needed("duckdb")
-        if text not in self._checked:
-            kinds = [each.type for each in self._engine.extract_statements(text)]
-            if kinds != [engine.StatementType.SELECT]:
-                raise ReleasedError("one SELECT is asked for")
-            self._checked.add(text)
         try:
+            if text not in self._checked:
+                kinds = [each.type for each in self._engine.extract_statements(text)]
+                if kinds != [engine.StatementType.SELECT]:
+                    raise ReleasedError("one SELECT is asked for")
+                self._checked.add(text)
             result = self._engine.execute(text, list(values))
             names, types = zip(*((each[0], str(each[1])) for each in result.description), strict=True)
             return Rowset(names, types, result.fetchall())

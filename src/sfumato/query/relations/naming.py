@@ -69,14 +69,16 @@ def changed(node: exp.Expression, change: Callable[[exp.Expression], exp.Express
     new = change(node)
     if new is not node:
         return new
-    copy = node.copy()
     if isinstance(node, exp.Query):
-        return copy
+        return node.copy()
+    copy = type(node)()  # its parts are copied below, each once
+    copy.meta.update(node.meta)
+    copy.type = node.type
     for part, value in node.args.items():
-        if isinstance(value, exp.Expression):
-            copy.set(part, changed(value, change))
-        elif isinstance(value, list):
+        if isinstance(value, list):
             copy.set(part, [changed(each, change) if isinstance(each, exp.Expression) else each for each in value])
+        else:
+            copy.set(part, changed(value, change) if isinstance(value, exp.Expression) else value)
     return copy
 
 
