@@ -183,3 +183,27 @@ def test_more_groups_than_an_answer_has_are_told_by_quote() -> None:
     assert made.lists == {"parts"}
     with pytest.raises(PlanError, match="combinations of the groups"):
         Curator(shop, MemoryLedger({"shop": Budget(epsilon=9)})).quote(made)
+
+
+def test_lists_of_the_schema_that_conditions_narrow_are_counted_as_they_are_left() -> None:
+    """Two lists of 1,200 are more groups than an answer has; the four that WHERE leaves are not."""
+    listed = schema.category([f"c{i}" for i in range(1200)])
+    wide = Schema({"orders": Table({"buyer": schema.key(), "one": listed, "other": listed}, unit="buyer")})
+    data = {"orders": pa.table({"buyer": [1, 2], "one": ["c1", "c2"], "other": ["c3", "c9"]})}
+    shop = Private("shop", data["orders"], unit=BUYER, schema=wide)
+
+    def of(where: str) -> str:
+        return f"SELECT one, other, COUNT(*) AS c FROM orders {where} GROUP BY one, other"
+
+    options: Any = {"unit": BUYER, "epsilon": 1, "limits": {"rows": 1}}
+    for where, rows in (
+        ("WHERE one IN ('c1', 'c2') AND other IN ('c3', 'c4')", 4),
+        ("WHERE (one = 'c1' AND other = 'c3') OR (one = 'c2' AND other = 'c4')", 2),
+    ):
+        made = sql(of(where), wide, **options)
+        assert isinstance(made, Sql) and len(answered(made, data).rows) == rows
+    with pytest.raises(PlanError, match="combinations of the groups"):
+        sql(of(""), wide, **options)
+    left = sql(of("WHERE one <> 'c1'"), shop, epsilon=1, limits={"rows": 1})
+    with pytest.raises(PlanError, match="combinations of the groups"):
+        Curator(shop, MemoryLedger({"shop": Budget(epsilon=9)})).quote(left)

@@ -8,6 +8,7 @@ is multiplied.
 from __future__ import annotations
 
 import itertools
+import math
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
@@ -16,7 +17,7 @@ from sqlglot import exp
 
 from ..sources.vocabulary import call
 from .expressions import trees
-from .keys import Key, label, literal, ordering, product, public_values
+from .keys import MOST, Key, combinations_in, label, literal, ordering, product, public_values, refuse_many
 from .kinds import MANY_DAYS, SQL_TYPES
 from .public_images import Image, PublicRows
 
@@ -24,6 +25,8 @@ if TYPE_CHECKING:
     from ..sources import Connection
 
 _LONG = 50
+_LOOKED_THROUGH = 4 * MOST
+"""Combinations of the schema's lists that the engine goes through for those that conditions leave."""
 _BETWEEN = ","
 
 
@@ -93,6 +96,19 @@ def listed(keys: Sequence[Key], facts: Sequence[Image], connection: Connection) 
     lists = [_rows(block, [keys[place] for place in block.places], connection) for block in together]
     rows = (tuple(itertools.chain.from_iterable(parts)) for parts in product(lists))
     return [tuple(row[at] for at in order) for row in rows]
+
+
+def check_sizes(keys: Sequence[Key], facts: Sequence[Image]) -> None:
+    """Refuse more groups than an answer has, as far as the schema tells. What conditions leave of its lists is told by
+    the engine when the query is bound, unless the lists are too long to be looked through together."""
+    if any(key.values is None for key in keys):
+        return
+    sizes = []
+    for block in blocks(keys, facts):
+        size = math.prod(len(keys[place].values or ()) for place in block.places)
+        looked_through = combinations_in(block.uses) <= _LOOKED_THROUGH
+        sizes.append(1 if block.facts and looked_through else size)
+    refuse_many(sizes)
 
 
 def _rows(block: KeyBlock, keys: Sequence[Key], connection: Connection) -> list[tuple[Any, ...]]:

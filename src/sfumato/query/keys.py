@@ -17,7 +17,7 @@ from ..errors import ArgumentError
 from ..sources.vocabulary import call
 from .expressions import trees
 from .kinds import FEW, MANY_DAYS, Kind, Typed
-from .public_images import Image
+from .public_images import Image, PublicRows
 from .refusal import QueryError
 
 SELECT = "select"
@@ -64,21 +64,21 @@ def keys_of(groups: Mapping[str, Typed], given: Mapping[str, Any]) -> tuple[Key,
         else:
             values, image = public_values(typed.kind), typed.kind.image
             most = 2 * (MANY_DAYS if values is not None else FEW)
-            image = None if image is None or _rows(image) > most else image
+            image = None if image is None or combinations_in(image.uses) > most else image
             found.append(Key(name, typed, values, typed.kind.origin, image))
     return _few_enough(found)
 
 
-def _rows(image: Image) -> int:
-    """Of how many combinations of listed values it is made."""
-    kinds = [use.listed for use in image.uses.values() if use.listed is not None]
+def combinations_in(uses: Mapping[str, PublicRows]) -> int:
+    """How many there are of the values that the schema lists for these uses."""
+    kinds = [use.listed for use in uses.values() if use.listed is not None]
     return math.prod(len(public_values(kind, MANY_DAYS) or ()) for kind in kinds)
 
 
 def _few_enough(keys: Sequence[Key]) -> tuple[Key, ...]:
     """Without images that are made of lists alone, where together they might be more groups than an answer has: then
     the groups are chosen privately, as they were before there were images."""
-    sizes = {key.name: _rows(key.image) for key in keys if key.image is not None and _of_lists(key)}
+    sizes = {key.name: combinations_in(key.image.uses) for key in keys if key.image is not None and _of_lists(key)}
     if math.prod(sizes.values()) <= MOST:
         return tuple(keys)
     return tuple(replace(key, image=None) if key.name in sizes else key for key in keys)
@@ -91,7 +91,7 @@ def _of_lists(key: Key) -> bool:
 
 
 def check_groups(keys: Sequence[Key]) -> None:
-    """Refuse groups that no row can be in, and more of them than an answer has, as far as the schema tells."""
+    """Refuse groups that no row can be in."""
     for key in keys:
         if key.values is None or key.typed.kind.values is None:
             continue
@@ -100,11 +100,10 @@ def check_groups(keys: Sequence[Key]) -> None:
             some = ", ".join(map(repr, key.typed.kind.values[:_SHOWN]))
             more = ", ..." if len(key.typed.kind.values) > _SHOWN else ""
             raise checks.refuse(f"keys of {key.name}", strange, f"values that {key.name} can have: {some}{more}")
-    if all(key.values is not None for key in keys):
-        _few(len(key.values or ()) for key in keys)
 
 
-def _few(sizes: Iterable[int]) -> None:
+def refuse_many(sizes: Iterable[int]) -> None:
+    """Refuse more groups than an answer has: every combination of so many values."""
     if math.prod(sizes) > MOST:
         raise QueryError(
             f"There are more than {MOST} combinations of the groups.",
@@ -169,7 +168,7 @@ def _moment(value: Any, name: str, type: str) -> datetime.date:
 
 def product(lists: Sequence[Sequence[Any]]) -> list[tuple[Any, ...]]:
     """Every combination of the given values."""
-    _few(map(len, lists))
+    refuse_many(map(len, lists))
     return list(itertools.product(*lists))
 
 

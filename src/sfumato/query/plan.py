@@ -27,7 +27,7 @@ from .advice import ADVICE, Layout
 from .adviser import advised
 from .adviser import check as check_advice
 from .blur import Blur, blur
-from .candidates import blocks
+from .candidates import blocks, check_sizes
 from .design import Design, Questions, shares_of
 from .front import Front, front
 from .generous import check_generous
@@ -274,6 +274,7 @@ class Sql(Plan[Connection, dict[str, Any]]):
         """Refuse groups that no row can be in, and too many of them. Not asked at birth: what was stored before this
         was refused is still read."""
         check_groups(self.front.keys)
+        check_sizes(self.front.keys, self.front.reading.facts)
 
     @property
     def lists(self) -> frozenset[str]:
