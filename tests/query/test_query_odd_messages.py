@@ -45,6 +45,13 @@ REFUSED = [
     ("SELECT COUNT(*) FROM visits WHERE day > NOW()", "clock and random numbers", "NOW", "DATE '2024-01-31'"),
     ("SELECT COUNT(*) FROM visits WHERE cost > ?", "parameter has no value", "", "write the value"),
     ("SELECT COUNT(DISTINCT *) FROM visits", "star stands for no value", "*", "name the column"),
+    ("SELECT COUNT(*) FROM visits WHERE EXISTS (drug)", "A subquery is asked for", "", "EXISTS (SELECT 1"),
+    ("SELECT AVG(n) FROM (SELECT patient, COUNT(DISTINCT) AS n FROM visits GROUP BY patient)", "", "", ""),
+    ("SELECT SUM(GREATEST(INTERVAL 3 DAY)) FROM visits", "An interval is no value by itself", "", "add it to a date"),
+    ("SELECT COUNT(*) FROM visits WHERE ROUND() > 1", "something is missing", "", "mend the query"),
+    ("SELECT SUM(TIME()) FROM visits", "cannot be read", "", "docs/sql.md"),
+    ("SELECT COUNT(*) FROM visits WHERE VAR_MAP(ALL cost) > 1", "cannot be read", "", "docs/sql.md"),
+    ("SELECT COUNT(*) FROM visits WHERE STR_TO_DATE(x -> x) > day", "This is not SQL", "", "docs/sql.md"),
     ("SELECT x.ward FROM (SELECT ward, COUNT(*) n FROM visits GROUP BY ward) x WHERE x.m > 3",
      'does not have a column named "m"', "", "SELECT that reads what was released"),
 ]  # fmt: skip

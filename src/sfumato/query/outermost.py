@@ -194,7 +194,7 @@ class _Taking:
         if isinstance(node, exp.Median):
             return self._ranked(whole, node.this, (0.5,), condition, alias, listed=False, end=0)
         if isinstance(node, exp.Quantile | exp.ApproxQuantile):
-            return self._quantiles(whole, node.this, node.args.get("quantile"), condition, alias)
+            return self._quantiles(whole, node.this, node.args["quantile"], condition, alias)
         if isinstance(node, exp.PercentileCont | exp.PercentileDisc) and node.expression is not None:
             return self._quantiles(whole, node.this, node.expression, condition, alias)
         inner = node.this if isinstance(node, exp.IgnoreNulls | exp.RespectNulls) else node
@@ -289,15 +289,13 @@ class _Taking:
     def _quantiles(
         self,
         whole: exp.Expression,
-        x: exp.Expression | None,
-        chances: exp.Expression | None,
+        x: exp.Expression,
+        chances: exp.Expression,
         condition: exp.Expression | None,
         alias: str,
         *,
         desc: bool = False,
     ) -> Aggregate:
-        if x is None or chances is None:  # the parser takes QUANTILE(x) and QUANTILE(, 0.5)
-            raise QueryError("A quantile takes a value and a share of the rows.", "write QUANTILE(x, 0.9)", whole)
         listed = isinstance(chances, exp.Array)
         asked = [_constant(each) for each in (chances.expressions if listed else [chances])]
         if not asked or not all(isinstance(p, Fraction) and 0 <= p <= 1 for p in asked):

@@ -9,13 +9,15 @@ import sqlglot
 from sqlglot import exp
 from sqlglot.errors import SqlglotError
 
-from .refusal import TYPED, QueryError
+from .refusal import TYPED, QueryError, typed_name
 from .spellings import spelt_alike
 
 _TOKEN = re.compile(r"<Token .*?text: (.*), line: \d+, col: .*?>", re.DOTALL)  # the parser's own name for a word
 _LACKING = re.compile(r"Required keyword: '\w+' missing for <class '[\w.]+'>")
 _NUMBER = re.compile(r"(\d+\.?\d*|\.\d+)([eE][+-]?\d{1,4})?")  # what the engine reads; the parser takes 0.e too
 _HALF = re.compile("[\ud800-\udfff]")
+UNREAD = (SqlglotError, AssertionError, AttributeError, IndexError, KeyError, TypeError, ValueError)
+"""What sqlglot raises where a function has other operands than it knows, in reading a text and in writing one."""
 
 
 def too_deep() -> QueryError:
@@ -34,7 +36,7 @@ def read_only(text: str) -> exp.Query:
         raise QueryError("The query holds half of a character.", "write its characters whole, in UTF-8")
     try:
         trees = [tree for tree in sqlglot.parse(text, dialect="duckdb") if tree and not isinstance(tree, exp.Semicolon)]
-    except SqlglotError as problem:
+    except UNREAD as problem:
         raise not_sql(problem) from None
     except RecursionError:
         raise too_deep() from None
@@ -50,10 +52,20 @@ def read_only(text: str) -> exp.Query:
             raise QueryError("A number cannot be read.", "write it like 12, 0.5 or 1e-3", node)
         if isinstance(node, exp.Func) and "start" in node.meta:
             node.meta[TYPED] = text[node.meta["start"] : node.meta["end"] + 1].upper()
-    return spelt_alike(trees[0])
+        if isinstance(node, exp.Func) and node.error_messages():
+            name = typed_name(node)
+            raise QueryError(f"{name} lacks an operand here.", f"give it all that it takes: {name}(...)", node)
+    tree = spelt_alike(trees[0])
+    try:
+        tree.sql("duckdb")
+    except UNREAD as problem:
+        raise not_sql(problem) from None
+    except RecursionError:
+        raise too_deep() from None
+    return tree
 
 
-def not_sql(problem: SqlglotError, dialect: str = "") -> QueryError:
+def not_sql(problem: Exception, dialect: str = "") -> QueryError:
     """The refusal of what the parser could not read, as SQL or as that of a dialect; the caller raises it."""
     first = (getattr(problem, "errors", None) or [{}])[0]
     where = f" at line {first['line']}, column {first['col']}" if "line" in first else ""

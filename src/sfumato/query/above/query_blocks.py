@@ -251,7 +251,8 @@ class QuerySplit:
         except QueryError:
             self._refuse_releases_in(plain, names)
             raise
-        if any(key.typed.kind.unit for key in block.keys):
+        grouped = [key.typed.kind for key in block.keys if key.link is None]
+        if any(key.typed.kind.unit for key in block.keys) or any(kind.within_unit for kind in grouped):
             return self._rows(select, names, around)
         if around is not None and around.rows and any(key.link and key.typed.kind.within_unit for key in block.keys):
             return "rows", select  # of the unit around it

@@ -11,11 +11,12 @@ from __future__ import annotations
 
 import sqlglot
 from sqlglot import exp
-from sqlglot.errors import ErrorLevel, SqlglotError
+from sqlglot.errors import ErrorLevel
 
 from ... import checks
+from ...errors import SfumatoError
 from ...schema import Schema
-from ..parsing import not_sql, too_deep
+from ..parsing import UNREAD, not_sql, too_deep
 from ..refusal import QueryError, typed_name
 from ..spellings import one_filter, several_counted
 from . import pasted_dates, pasted_numbers, pasted_texts
@@ -93,7 +94,9 @@ def in_duckdb_sql(text: str, dialect: str, schema: Schema) -> str:
         return tree.sql("duckdb", unsupported_level=ErrorLevel.RAISE, comments=False)
     except QueryError as problem:
         raise problem.within(text) from None
-    except SqlglotError as problem:
+    except SfumatoError:
+        raise
+    except UNREAD as problem:
         raise not_sql(problem, TITLES[dialect]) from None
     except RecursionError:
         raise too_deep() from None

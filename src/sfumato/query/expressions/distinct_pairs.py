@@ -25,7 +25,9 @@ def counted(
     node: exp.Distinct, translate: Translate, steady: Callable[[exp.Expression, Kind], exp.Expression]
 ) -> Typed:
     """What COUNT(DISTINCT ...) counts: one value, or a row of several, which is there whatever is missing in it."""
-    (counted_values,) = node.expressions  # of several, spellings.py made a row
+    if len(node.expressions) != 1:  # of several, spellings.py made a row
+        raise QueryError("COUNT(DISTINCT) counts something.", "write COUNT(DISTINCT x)", node)
+    (counted_values,) = node.expressions
     if not isinstance(counted_values, exp.Tuple):
         return translate(counted_values)
     parts = list(counted_values.expressions)

@@ -123,7 +123,8 @@ class Subqueries:
     def _relation(self, query: exp.Expr) -> Relation:
         from . import rows_of  # a subquery is read as a query is: the two call each other
 
-        assert isinstance(query, exp.Query)
+        if not isinstance(query, exp.Query):
+            raise QueryError("A subquery is asked for here.", "write EXISTS (SELECT 1 FROM ...)", query)
         return rows_of.relation(query, self.tables, self.unit, self.row)
 
     def _not_tied(self, query: exp.Expr, what: str, node: exp.Expr) -> QueryError:

@@ -81,6 +81,8 @@ def of_one_type(nodes: Sequence[exp.Expression], operands: Sequence[Typed]) -> t
         (type_,) = types
         return type_, [_null(type_) if nothing(each.kind) else each for each in operands]
     first = next(each.kind.type for each in operands if not nothing(each.kind))
+    if len(types) == 1:
+        raise QueryError(f"{NAMES[first].capitalize()} is no value by itself.", "add it to a date", nodes[0])
     alike = {"real", "whole"} if first in ("real", "whole") else {first}
     at, other = next(
         (n, f) for n, f in zip(nodes, operands, strict=True) if f.kind.type not in alike and not nothing(f.kind)
