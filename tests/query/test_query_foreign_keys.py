@@ -12,6 +12,7 @@ import pytest
 from sfumato import Budget, Curator, MemoryLedger, Private, orphans, sql
 from sfumato.errors import PlanError
 from sfumato.query.limits import Limits
+from sfumato.query.plan import Sql
 from sfumato.query.refusal import QueryError
 from sfumato.query.relation import UNIT
 from sfumato.schema import Schema, Table, key, real
@@ -134,9 +135,9 @@ def test_owners_are_looked_up_where_no_join_of_the_query_does(rows: str, times: 
 
 REFUSED = [
     ("items AS i JOIN orders AS o ON i.size > 1", 'declared key, i.order = o.id, to the ON'),
-    ("items AS i JOIN orders AS o ON i.item = o.id", "declared key, i.order = o.id"),
-    ('items AS i JOIN orders AS o ON i."order" = o.id OR i.size > 1', "declared key, i.order = o.id"),
-    ('items AS i JOIN orders AS o ON CAST(i."order" AS VARCHAR) = o.id', "declared key, i.order = o.id"),
+    ("items AS i JOIN orders AS o ON i.item = o.id", 'declared key, i."order" = o.id'),
+    ('items AS i JOIN orders AS o ON i."order" = o.id OR i.size > 1', 'declared key, i."order" = o.id'),
+    ('items AS i JOIN orders AS o ON CAST(i."order" AS VARCHAR) = o.id', 'declared key, i."order" = o.id'),
     ('notes AS n JOIN orders AS o ON n.item = o.id', "select the unit's column"),
     ('people AS p JOIN items AS i ON p.person = i."order"', "select the unit's column"),
 ]  # fmt: skip
@@ -249,3 +250,37 @@ def test_keys_of_different_types_meet_as_texts_and_nothing_fails(ids: Any, keys:
 def test_the_attack_on_chains_of_keys_is_withstood_and_sees_a_chain_that_loses_its_owner() -> None:
     assert not attacks.attack("O6", quick=True).broken
     assert attacks.attack("O6", quick=True, control=True).broken
+
+
+def test_refusals_name_the_declared_key_where_the_unit_has_no_column() -> None:
+    for text, advice in (
+        (
+            "SELECT AVG(x) FROM (SELECT MAX(price) OVER () AS x FROM items)",
+            'MAX(price) OVER (PARTITION BY items."order")',
+        ),
+        ("SELECT COUNT(*) FROM orders AS o WHERE EXISTS (SELECT 1 FROM items WHERE size > 1)", 'items."order" = o.id'),
+        ('SELECT COUNT(*) FROM (SELECT id FROM orders) JOIN (SELECT "order" AS k FROM items) ON true', "id = k"),
+    ):
+        with pytest.raises(QueryError) as caught:
+            sql(text, SCHEMA, unit=PERSON, epsilon=1, limits={"rows": 1})
+        assert advice in caught.value.rewrite
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        'SELECT COUNT(*) AS n, (SELECT COUNT(*) FROM people) AS p FROM (SELECT "order" FROM items GROUP BY "order")',
+        'WITH own AS (SELECT "order", COUNT(*) AS m FROM items GROUP BY "order") '
+        "SELECT m, n, n / SUM(n) OVER () AS part FROM (SELECT LEAST(m, 2) AS m, COUNT(*) AS n FROM own GROUP BY 1)",
+        'SELECT COUNT(*) AS n FROM (SELECT "order", COUNT(*) AS m FROM items GROUP BY "order") '
+        "WHERE m > (SELECT AVG(size) FROM items)",
+        'SELECT COUNT(*) AS n, (SELECT COUNT(*) FROM people) AS p FROM (SELECT DISTINCT "order", size FROM items)',
+    ],
+)
+def test_groups_by_a_declared_key_stay_within_units_under_sql_above(text: str) -> None:
+    plan = sql(text, SCHEMA, unit=PERSON, epsilon=10, delta=1e-6, limits={"rows": 100}, keys=_keys_of(text))
+    assert not isinstance(plan, Sql) and len(plan.sqls) == 2 - ("part" in text)
+
+
+def _keys_of(text: str) -> dict[str, list[int]]:
+    return {"m": [1, 2]} if "part" in text else {}

@@ -46,6 +46,9 @@ QUERIES = {
     "SELECT COUNT_IF(YEAR(code) = 3) AS c FROM visits": (
         "SELECT COUNT_IF(YEAR(CAST(code AS DATE)) = 3) AS c FROM visits"
     ),
+    "SELECT COUNT_IF(TIMESTAMP '2026-01-01' < TIMESTAMPTZ '2026-02-01') AS c FROM visits": (
+        "SELECT COUNT_IF(TIMESTAMP '2026-01-01' < TIMESTAMPTZ '2026-02-01 00:00:00+00') AS c FROM visits"
+    ),
     "SELECT COUNT(*) AS c, SUM(n) AS c FROM visits": "SELECT COUNT(*) AS c, SUM(n) AS c2 FROM visits",
 }
 """What is refused, and the same as the refusal would have it; None where only the place of the advice matters."""

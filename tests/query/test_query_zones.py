@@ -12,6 +12,7 @@ import pytest
 
 from sfumato import Schema, Unit, schema, sql
 from sfumato.query.expressions.functions import zones
+from sfumato.query.plan import Sql
 from tests.query.still import answered
 
 ZONES = ("Europe/Berlin", "America/New_York", "Asia/Kolkata", "Australia/Lord_Howe", "Africa/Casablanca")
@@ -71,3 +72,11 @@ def test_bounds_move_with_the_clocks_and_leave_changes_out() -> None:
     assert answered(plan, cells)["y"][0] == pytest.approx(2023.5)
     before, shift, _ = "".join(plan.statements().values()).partition("INTERVAL '-18000' SECOND")
     assert shift and "< CAST('" not in before and "CASE" not in plan.text  # the question names the zone alone
+
+
+def test_a_text_with_its_distance_from_utc_is_a_moment() -> None:
+    times = Schema.of(at=schema.moment("2020-01-01", "2030-01-01"))
+    for text in ("2024-01-31 12:00:00+01", "2024-01-31T16:30:00+05:30", "2024-01-31 11:00:00Z"):
+        query = f"SELECT COUNT(*) AS n FROM data WHERE at < TIMESTAMPTZ '{text}'"
+        plan = sql(query, times, unit=Unit(), epsilon=1, limits={"rows": 1})
+        assert isinstance(plan, Sql) and "2024-01-31 11:00:00" in str(plan.statements())

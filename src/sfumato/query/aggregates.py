@@ -285,9 +285,10 @@ def interval_of(kind: Kind, given: Interval | None, node: exp.Expression, name: 
     if not kind.bounded and kind.likely is not None and kind.likely.bounded:
         return _apart(*(bound or Fraction(0) for bound in (kind.likely.lower, kind.likely.upper)))
     if kind.lower is None or kind.upper is None:
-        clamped = f"LEAST(GREATEST({node.sql('duckdb')}, 0), 100)"
+        text = node.sql("duckdb")
+        clamped = f"LEAST(GREATEST({text}, 0), 100)"
         raise QueryError(
-            f"The values of {node.sql()} have no public bounds, so one row could move the answer without limit.",
+            f"The values of {text} have no public bounds, so one row could move the answer without limit.",
             f"give bounds that do not come from the data: bounds={{{name!r}: (lowest, highest)}}, or write {clamped}",
             node,
             write=clamped,

@@ -26,9 +26,10 @@ def check_generous(front: Front, reach: Mapping[str, Any], text: str) -> None:
         if not any(each.generous and each.name not in reached for each in sums):
             continue
         value = (node.this if isinstance(node, exp.Filter) else node).this
-        clamped = f"LEAST(GREATEST({value.sql('duckdb')}, 0), 100)"
+        summed = value.sql("duckdb")
+        clamped = f"LEAST(GREATEST({summed}, 0), 100)"
         raise QueryError(
-            f"The values of {value.sql()} have no public bounds, and with limits nobody looks for how much units hold.",
+            f"The values of {summed} have no public bounds, and with limits nobody looks for how much units hold.",
             f"give bounds={{{name!r}: (lowest, highest)}} or its reach in the limits, write {clamped}, or leave "
             "limits to the adviser",
             value,

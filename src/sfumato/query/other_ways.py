@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from sqlglot import exp
+from sqlglot import exp, parse_one
 
 
 def _text(query: exp.Expr) -> str:
@@ -47,7 +47,9 @@ def once_per_unit(fold: exp.Expr, unit: str) -> str:
     inner, shown = select.copy(), select.expressions[0]
     if shown.unalias() != fold:
         return ""
-    column = exp.column(*reversed(unit.split(".", 1)), quoted=True)
+    column = parse_one(unit, dialect="duckdb")
+    for part in column.find_all(exp.Identifier):
+        part.set("quoted", True)
     inner.set("expressions", [column, exp.alias_(fold.copy(), "each_one")])
     inner.set("group", exp.Group(expressions=[column.copy()]))
     outer = "SUM" if isinstance(fold, exp.Sum) else "AVG"
@@ -64,6 +66,10 @@ def counting(select: exp.Select) -> str:
         return ""
     for part in ("distinct", "order", "limit", "offset", "having"):
         query.set(part, None)
-    query.set("expressions", [*query.expressions, exp.alias_(exp.Count(this=exp.Star(), big_int=True), "n")])
+    names = {each.alias_or_name.lower() for each in query.expressions}
+    name = next(
+        each for each in ("n", "rows_of_it", *(f"n{place}" for place in range(len(names)))) if each not in names
+    )
+    query.set("expressions", [*query.expressions, exp.alias_(exp.Count(this=exp.Star(), big_int=True), name)])
     query.set("group", exp.Group(expressions=[key.copy() for key in keys]))
     return _text(query)

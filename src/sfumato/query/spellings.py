@@ -89,6 +89,16 @@ def _quantile(value: exp.Expr, chance: exp.Expr, _: exp.Expr | None = None) -> e
     return exp.Quantile(this=value, quantile=chance)
 
 
+def _within_group(node: exp.PercentileCont | exp.PercentileDisc) -> exp.Expr | None:
+    """QUANTILE_CONT(x, 0.5 ORDER BY x), as DuckDB writes PERCENTILE_CONT(0.5) WITHIN GROUP (ORDER BY x)."""
+    order = node.expression
+    if not isinstance(order, exp.Order) or order.this is None or len(order.expressions) != 1:
+        return None
+    if order.expressions[0].this != node.this:
+        return None
+    return exp.WithinGroup(this=type(node)(this=order.this), expression=exp.Order(expressions=order.expressions))
+
+
 SPELLINGS: dict[tuple[str, int], Spelling] = {
     ("VAR", 1): lambda x: exp.Variance(this=x),
     ("VARP", 1): lambda x: exp.VariancePop(this=x),
@@ -127,6 +137,8 @@ NODES: dict[type[exp.Expr], Callable[..., exp.Expr | None]] = {
         exp.Not(this=exp.Is(this=_operand(node.this), expression=exp.Null())), node.args["true"], node.args.get("false")
     ),
     exp.EqualNull: lambda node: exp.paren(exp.NullSafeEQ(this=node.this, expression=node.expression), copy=False),
+    exp.PercentileCont: _within_group,
+    exp.PercentileDisc: _within_group,
     exp.SafeDivide: lambda node: exp.paren(_quotient(node.this, node.expression), copy=False),
 }
 """By node, of those that it knows under a name that nobody reads."""

@@ -80,9 +80,7 @@ def _additive(asked: Asked) -> None:
 
 def _total(seen: Watched, one: str, other: str, units: int, found: Found, where: str) -> None:
     """sum |difference|^2 / scale^2 <= 1/multiplier^2, or sum |difference| / scale <= epsilon."""
-    used = Fraction(0)
-    for drawn, moved in _moves(seen, one, other):
-        used += size_of(moved, drawn.law) / _scale(drawn.law)
+    used = spent(seen, one, other)
     part = Fraction(units, seen.plan.blur.sides)
     noise = seen.plan.event.events[0] if isinstance(seen.plan.event, events.Bundle) else seen.plan.event
     if isinstance(noise, events.Gaussian):
@@ -90,6 +88,12 @@ def _total(seen: Watched, one: str, other: str, units: int, found: Found, where:
     else:
         assert isinstance(noise, events.Laplace)
         found.note("total", used / noise.epsilon / part, where)
+
+
+def spent(seen: Watched, one: str, other: str) -> Fraction:
+    """sum |difference|^2 / scale^2, or sum |difference| / scale, over all draws of a release."""
+    moves = _moves(seen, one, other)
+    return sum((size_of(moved, drawn.law) / _scale(drawn.law) for drawn, moved in moves), Fraction(0))
 
 
 def size_of(moved: list[int], law: Law) -> Fraction:

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import datetime
 import random
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass
 from pathlib import Path
@@ -221,15 +221,24 @@ def stored(draw: random.Random, folder: Path, name: str, columns: Columns, how: 
 
 @contextmanager
 def world(
-    seed: int, folder: Path, *, users: bool, change: Any = "add-remove", group: int = 1, heavy: int = 600
+    seed: int,
+    folder: Path,
+    *,
+    users: bool,
+    change: Any = "add-remove",
+    group: int = 1,
+    heavy: int = 600,
+    empty: Sequence[str] = (),
 ) -> Iterator[World]:
-    """One world, open until the block ends."""
+    """One world, open until the block ends. `empty` tables have no rows."""
     draw = random.Random(seed)
     schema = schema_of(draw, users)
     unit = Unit("user:patient" if users else "row", change, group)
     sessions = {}
     with ExitStack() as stack:
-        for which, tables in neighbours_of(draw, tables_of(draw, heavy), users).items():
+        held_rows = tables_of(draw, heavy)
+        held_rows |= {name: {column: [] for column in held_rows[name]} for name in empty}
+        for which, tables in neighbours_of(draw, held_rows, users).items():
             place = folder / f"{seed} {which}"
             place.mkdir(parents=True)
             held = {

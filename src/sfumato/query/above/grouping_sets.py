@@ -87,7 +87,8 @@ def _added_up(block: ReleaseBlock, sets: Sequence[Group], release: Callable[[Rel
     finest = dict(block.aggregates)
     for measured in block.aggregates.values():
         for node in _sums(measured.node):
-            finest.setdefault(text_of(node), MeasuredAggregate(f"part {len(finest) + 1}", node, measured.names))
+            names = measured.names if _is_sum(node) else ()  # what is said of a mean is said of what it adds up
+            finest.setdefault(text_of(node), MeasuredAggregate(f"part {len(finest) + 1}", node, names))
     finest = {text: measured for text, measured in finest.items() if not _is_mean(measured.node)}
     whole = replace(block, aggregates=finest)
     name = release(whole.part(block.keys))
@@ -116,6 +117,10 @@ def _sums(node: exp.Expression) -> list[exp.Expression]:
 
 def _is_mean(node: exp.Expression) -> bool:
     return isinstance(node.this if isinstance(node, exp.Filter) else node, exp.Avg)
+
+
+def _is_sum(node: exp.Expression) -> bool:
+    return isinstance(node.this if isinstance(node, exp.Filter) else node, exp.Sum)
 
 
 def _key_of(block: ReleaseBlock, node: exp.Expression) -> GroupKey:

@@ -244,7 +244,8 @@ class QuerySplit:
         if plain.args.get("with_") is not None:  # its CTEs are among the names by now
             plain = plain.copy()
             plain.set("with_", None)
-        if not _aggregates(plain) and plain.args.get("distinct") is None:
+        distinct = plain.args.get("distinct")
+        if not _aggregates(plain) and (distinct is None or distinct.args.get("on") is not None):
             return self._rows(select, names, around)
         try:
             block = release_blocks.block(plain, names.relations, self.unit, links)
@@ -262,7 +263,7 @@ class QuerySplit:
         self._refuse_releases_in(plain, names, within_aggregates=True)
         self.nested = self.nested or self._depth > 1
         block = replace(block, ctes=tuple(self._needed(plain, names)))
-        block.subqueries.update(self._over_groups(plain, names))
+        block.subqueries.update(self._over_groups(block, names))
         sets = grouping_sets.sets_of(plain)
         if sets is not None:
             tree = grouping_sets.pulled(block, sets, self.keys, self._release)
@@ -315,11 +316,11 @@ class QuerySplit:
             finally:
                 self.releases = dict(releases)
 
-    def _over_groups(self, select: exp.Select, names: BlockNames) -> dict[int, exp.Query]:
+    def _over_groups(self, block: release_blocks.ReleaseBlock, names: BlockNames) -> dict[int, exp.Query]:
         """Subqueries that a release's SELECT list, HAVING, QUALIFY and ORDER BY compare released numbers with."""
         changed: dict[int, exp.Query] = {}
-        for node in release_blocks.queries_over_groups(select):
-            status, body = self.query(node, names, SurroundingBlock(select))
+        for node in release_blocks.queries_over_groups(block.select, block.keys):
+            status, body = self.query(node, names, SurroundingBlock(block.select))
             if status == "rows":
                 raise AboveError(
                     "HAVING compares released numbers, and this subquery would show rows.",

@@ -208,9 +208,11 @@ def _expressions(values: Iterable[Any]) -> Iterator[exp.Expression]:
                 yield item
 
 
-def queries_over_groups(select: exp.Select) -> list[exp.Query]:
-    """Subqueries in what is done with the groups: SELECT list, HAVING, QUALIFY and ORDER BY, not aggregates."""
+def queries_over_groups(select: exp.Select, keys: Sequence[GroupKey] = ()) -> list[exp.Query]:
+    """Subqueries in what is done with the groups: SELECT list, HAVING, QUALIFY and ORDER BY, not in aggregates and not
+    in what these keys are."""
     queries: list[exp.Query] = []
+    grouped = {text_of(key.node) for key in keys}
 
     def look(node: Any) -> None:
         if isinstance(node, list):
@@ -218,6 +220,8 @@ def queries_over_groups(select: exp.Select) -> list[exp.Query]:
                 look(item)
         elif isinstance(node, exp.Query):
             queries.append(node)
+        elif grouped and isinstance(node, exp.Expression) and text_of(node) in grouped:
+            return
         elif isinstance(node, exp.Expression) and not (is_aggregate(node) and not isinstance(node, GROUPINGS)):
             for value in node.args.values():
                 look(value)

@@ -111,8 +111,20 @@ def _names() -> list[str]:
         for name in node.sql_names()
     ]
     by_name = [name for name, each in NAMED.items() if each.__name__ not in refused]
-    hidden = {"and", "or", "if", "case", "cast", "dayofweek_iso", "str_position", "timestamp_trunc"}
-    return sorted({*by_node, *by_name, "log10", "log2", "ltrim", "rtrim", "strpos"} - hidden)
+    hidden = {
+        "and",
+        "or",
+        "if",
+        "case",
+        "cast",
+        "dayofweek_iso",
+        "str_position",
+        "timestamp_trunc",
+        "pad",
+        "time_to_str",
+    }
+    spelt = {"log10", "log2", "lpad", "ltrim", "rpad", "rtrim", "strftime", "strpos"}  # one node is several of them
+    return sorted({*by_node, *by_name, *spelt} - hidden)
 
 
 NAMES = _names()

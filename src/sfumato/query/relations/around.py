@@ -13,14 +13,16 @@ subquery within it that is tied to them is tied to the same unit, since they are
 
 from __future__ import annotations
 
+import itertools
+from collections.abc import Iterator
 from dataclasses import dataclass
 
-from sqlglot import exp
+from sqlglot import exp, parse_one
 
 from ..kinds import Kind
 from ..refusal import QueryError
 from ..relation import Relation, Scope
-from .joins import Names, Side, keys_meet, same_unit, side_of, units_in, units_meet
+from .joins import Names, Side, keys_in, keys_meet, same_unit, side_of, units_in, units_meet
 
 MEMBERS = "_members"
 """What the rows of IN's subquery are called."""
@@ -136,19 +138,27 @@ def _name_in_full(column: exp.Column, scopes: list[Names]) -> None:
             return
 
 
+def _alike(scope: Scope, around: OuterRow) -> Iterator[tuple[str, str]]:
+    """Columns of the subquery and of the row around it that hold the same: the unit, or a declared key."""
+    for outer in around.same:
+        yield from itertools.product(units_in(scope), units_in(outer))
+        yield from (
+            (name, theirs[key]) for theirs in [keys_in(outer)] for key, name in keys_in(scope).items() if key in theirs
+        )
+
+
 def not_tied(scope: Scope | None, around: OuterRow, what: str, node: exp.Expr) -> QueryError:
     """The refusal of a subquery that reads other units' rows; the caller raises it."""
     rule = (
         f"{what} may read a private table only within the unit of the row around it: its WHERE must equate the units."
     )
-    own = [] if scope is None else units_in(scope)
-    others = [name for each in around.same for name in units_in(each)]
-    if around.unit is None or not own or not others:
+    pairs = [] if scope is None or around.unit is None else list(_alike(scope, around))
+    if not pairs:
         return QueryError(rule, "join the tables in FROM, or release the subquery first and write its number", node)
-    alias, _, name = own[0].partition(".")
-    if any(alias in each.sources for each in around.same):
-        other = f"{alias}2"
-        return QueryError(
-            rule, f"call the subquery's table {other} and add {other}.{name} = {others[0]} to its WHERE", node
-        )
-    return QueryError(rule, f"add {own[0]} = {others[0]} to the subquery's WHERE", node)
+    own, its = pairs[0]
+    column = parse_one(own, dialect="duckdb")
+    alias, name = column.args.get("table"), column.this.sql("duckdb")
+    if alias is not None and any(alias.name in each.sources for each in around.same):
+        other = exp.to_identifier(f"{alias.name}2").sql("duckdb")
+        return QueryError(rule, f"call the subquery's table {other} and add {other}.{name} = {its} to its WHERE", node)
+    return QueryError(rule, f"add {own} = {its} to the subquery's WHERE", node)

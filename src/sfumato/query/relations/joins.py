@@ -11,10 +11,12 @@ both hold keys of rows that the row's own unit owns.
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field, replace
 
 from sqlglot import exp
+from sqlglot.dialects import DuckDB
 
 from ..expressions import trees
 from ..expressions.scalars import translate
@@ -27,6 +29,8 @@ from .merging import alike
 
 _SIDES = {"": "", "LEFT": "LEFT", "RIGHT": "RIGHT", "FULL": "FULL"}
 _ONLY_TEST = ("SEMI", "ANTI")
+_UNNAMED = re.compile(r"(list|subquery) \d+")
+_RESERVED = DuckDB.Generator.RESERVED_KEYWORDS
 
 
 @dataclass(frozen=True)
@@ -262,7 +266,7 @@ def _needs_unit(left: Side, right: Side) -> tuple[str, str]:
     one, other = units_in(left.scope), units_in(right.scope)
     if one and other:
         return rule, f"add {one[0]} = {other[0]} to the ON condition"
-    keys = [_keys_in(side.scope) for side in (left, right)]
+    keys = [keys_in(side.scope) for side in (left, right)]
     if shared := [reference for reference in keys[0] if reference in keys[1]]:
         return rule, f"add the declared key, {keys[0][shared[0]]} = {keys[1][shared[0]]}, to the ON condition"
     return rule, "select the unit's column in the subquery, never NULL, and equate it in ON"
@@ -271,17 +275,23 @@ def _needs_unit(left: Side, right: Side) -> tuple[str, str]:
 def units_in(scope: Scope) -> list[str]:
     """The columns here that name the unit."""
     return [
-        f"{alias}.{name}"
+        _spelt(alias, name)
         for alias, relation in scope.sources.items()
         for name, kind in relation.columns.items()
         if kind.unit
     ]
 
 
-def _keys_in(scope: Scope) -> dict[tuple[str, str], str]:
+def _spelt(alias: str, name: str) -> str:
+    """A column as a query may name it: of a subquery that has no name of its own by its own name alone."""
+    parts = [name] if _UNNAMED.fullmatch(alias) else [alias, name]
+    return ".".join(exp.to_identifier(part, quoted=part.lower() in _RESERVED).sql("duckdb") for part in parts)
+
+
+def keys_in(scope: Scope) -> dict[tuple[str, str], str]:
     """The columns here that hold declared keys, by where they lead."""
     return {
-        kind.reference: f"{alias}.{name}"
+        kind.reference: _spelt(alias, name)
         for alias, relation in scope.sources.items()
         for name, kind in relation.columns.items()
         if kind.reference is not None

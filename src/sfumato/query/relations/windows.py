@@ -13,7 +13,7 @@ from dataclasses import replace
 from fractions import Fraction
 from typing import TYPE_CHECKING
 
-from sqlglot import exp
+from sqlglot import exp, parse_one
 
 from ...sources.vocabulary import call
 from ..expressions import trees
@@ -23,7 +23,7 @@ from ..relation import UNIT, Scope
 from . import merging, totals
 from .bases import derived, of
 from .group_aggregates import COUNTED, extreme, number
-from .joins import Names
+from .joins import Names, keys_in, units_in
 from .naming import found
 from .window_frames import WHOLE_FRAME, by_range, count_of, frame_of, framed
 
@@ -129,11 +129,13 @@ def _partition(node: exp.Window, rows: Reading) -> list[exp.Expression]:
             node,
         )
     if not any(each.kind.within_unit for each in asked):
-        raise QueryError(
-            "A window may only look at rows of one unit: its PARTITION BY must hold the unit's column.",
-            f"add the unit's column, {rows.protects.column}, to PARTITION BY",
-            node,
-        )
+        rule = "A window may only look at rows of one unit: its PARTITION BY must hold the unit's column."
+        column = next(iter([*units_in(rows.scope), *keys_in(rows.scope).values()]), "")
+        if not column:
+            raise QueryError(rule, "select the unit's column in the subquery, and add it to PARTITION BY", node)
+        within = node.copy()
+        within.set("partition_by", [parse_one(column, dialect="duckdb"), *within.args.get("partition_by", [])])
+        raise QueryError(rule, f"add {column} to PARTITION BY: {within.sql('duckdb')}", node)
     assert rows.unit is not None
     return [rows.unit, *(each.tree for each in asked if not each.kind.unit)]
 

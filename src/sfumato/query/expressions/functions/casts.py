@@ -19,6 +19,7 @@ from .operands import (
     Rule,
     as_real,
     flags,
+    instant,
     interval,
     nothing,
     parsed_date,
@@ -57,6 +58,8 @@ def cast(node: exp.Cast, read: Reader) -> Typed:
         return _written(node, node.this.name, date=target is T.DATE)
     if isinstance(to, exp.DataType) and to.this is T.DECIMAL:
         return to_decimal(node, read.exact(node.this), *_sizes(node, to))
+    if target in ZONED and isinstance(node.this, exp.Literal) and node.this.is_string:
+        return _instant(node, node.this.name)
     operand = read.read(node.this)
     if target in REALS:
         return _to_real(node, operand)
@@ -132,6 +135,19 @@ def _to_zoned(node: exp.Expression, operand: Typed) -> Typed:
         return to_moment(node, operand)
     rule = "Times are UTC here, and texts are read without a time zone."
     raise QueryError(rule, f"use CAST({shown(node.this)} AS TIMESTAMP)", node)
+
+
+def _instant(node: exp.Expression, text: str) -> Typed:
+    """TIMESTAMPTZ '2024-01-31 12:00:00+01': a moment that says how far it is from UTC."""
+    moment = instant(text)
+    if moment is not None:
+        return Typed(trees.moment(moment), Kind("moment", values=(moment,), nullable=False))
+    if parsed_moment(text) is None:
+        rule, write = "This is no timestamp with a time zone.", "TIMESTAMPTZ '2024-01-31 12:00:00+00'"
+        raise QueryError(rule, f"write {write}", node)
+    rule = "Times are UTC here, and this text does not say of which zone it is."
+    write = f"'{text}+00'" if ":" in text else f"'{text} 00:00:00+00'"
+    raise QueryError(rule, f"write {write}", node.this, write=write)
 
 
 def to_date(node: exp.Expression, read: Reader) -> Typed:

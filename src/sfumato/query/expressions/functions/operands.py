@@ -281,6 +281,15 @@ def parsed_moment(text: str) -> datetime.datetime | None:
     return None if moment.tzinfo is not None else moment
 
 
+def instant(text: str) -> datetime.datetime | None:
+    """A moment with its distance from UTC, in UTC; None where the text is none, or says no distance."""
+    try:
+        moment = datetime.datetime.fromisoformat(text)
+        return None if moment.tzinfo is None else moment.astimezone(datetime.UTC).replace(tzinfo=None)
+    except (ValueError, OverflowError):
+        return None
+
+
 def date_or_moment(node: exp.Expression, text: str) -> Typed:
     """A date that is written in the query, with or without a time."""
     day = parsed_date(text)

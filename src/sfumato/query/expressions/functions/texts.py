@@ -10,7 +10,7 @@ from fractions import Fraction
 from sqlglot import exp
 
 from ....sources.vocabulary import call
-from ...kinds import Kind, Typed
+from ...kinds import Kind, Likely, Typed
 from ...refusal import QueryError
 from .. import trees
 from ..intervals import Interval
@@ -102,7 +102,10 @@ def searched(word: str) -> Rule:
     """STARTS_WITH, ENDS_WITH and CONTAINS."""
 
     def rule(node: exp.Expression, read: Reader) -> Typed:
-        one, other = node.expressions if isinstance(node, exp.Anonymous) else (node.this, node.expression)
+        operands = node.expressions if isinstance(node, exp.Anonymous) else [node.this, node.expression]
+        if len(operands) != 2:
+            raise QueryError("A text is searched for another one.", "write CONTAINS(s, 'x')", node)
+        one, other = operands
         return Typed(call(word, read.text(one).tree, read.text(other).tree), flags())
 
     return rule
@@ -113,7 +116,9 @@ def position(node: exp.StrPosition, read: Reader) -> Typed:
     if any(node.args.get(each) is not None for each in ("position", "occurrence")):
         raise QueryError("STRPOS takes two texts.", "write STRPOS(s, 'x')", node)
     one, other = read.text(node.this), read.text(node.args["substr"])
-    return Typed(call("place_of", one.tree, other.tree), Kind("whole", Fraction(0)))
+    listed = mapped(str, one.kind)
+    longest = None if listed is None else Likely(Fraction(0), Fraction(max((len(each) for each in listed), default=0)))
+    return Typed(call("place_of", one.tree, other.tree), Kind("whole", Fraction(0), likely=longest))
 
 
 def like(node: exp.Expression, read: Reader) -> Typed:
