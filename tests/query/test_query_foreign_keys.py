@@ -134,7 +134,7 @@ def test_owners_are_looked_up_where_no_join_of_the_query_does(rows: str, times: 
 
 
 REFUSED = [
-    ("items AS i JOIN orders AS o ON i.size > 1", 'declared key, i.order = o.id, to the ON'),
+    ("items AS i JOIN orders AS o ON i.size > 1", 'declared key, i."order" = o.id, to the ON'),
     ("items AS i JOIN orders AS o ON i.item = o.id", 'declared key, i."order" = o.id'),
     ('items AS i JOIN orders AS o ON i."order" = o.id OR i.size > 1', 'declared key, i."order" = o.id'),
     ('items AS i JOIN orders AS o ON CAST(i."order" AS VARCHAR) = o.id', 'declared key, i."order" = o.id'),

@@ -62,7 +62,7 @@ REFUSED = [
     ("SELECT COUNT(*) FROM visits WHERE NO_SUCH(cost) > 1", "NO_SUCH is not one of those", "NO_SUCH", "LPAD, LTRIM"),
     ("SELECT COUNT(*) FROM visits WHERE day < TIMESTAMPTZ '2026-02-01 10:00:00'", "does not say of which zone",
      "'2026-02-01", "'2026-02-01 10:00:00+00'"),
-    ("SELECT COUNT(*) FROM visits WHERE PREFIX(drug)", "A text is searched for another", "drug", "CONTAINS(s, 'x')"),
+    ("SELECT COUNT(*) FROM visits WHERE PREFIX(drug)", "A text is searched for another", "", "CONTAINS(s, 'x')"),
     ("SELECT x.ward FROM (SELECT ward, COUNT(*) n FROM visits GROUP BY ward) x WHERE x.m > 3",
      'does not have a column named "m"', "", "SELECT that reads what was released"),
 ]  # fmt: skip
