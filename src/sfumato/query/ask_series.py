@@ -84,8 +84,8 @@ def series(
     }
     most = {level: of_level["most"] for level, of_level in wanted.items()}
     try:
-        made = of_query(query, schema.stored, protects, column, first, days, most, options)
-        return SqlSeries(**made, delta=budget.get("delta", Fraction(0)))
+        fields = of_query(query, schema.stored, protects, column, first, days, most, options)
+        return SqlSeries(**fields, delta=budget.get("delta", Fraction(0)))
     except QueryError as problem:
         raise problem.within(query) from None
 

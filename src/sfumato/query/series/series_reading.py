@@ -112,13 +112,13 @@ class SeriesReading:
     def rolling(self, days: int, **how: Any) -> ToldWindows:
         """The windows of so many days that end on each released day: the last seven days, every day."""
         checks.whole(days, "days")
-        begin, ends = self._span[0], sorted({block.after for block in self.blocks.values()})
+        begin, ends = self.span[0], sorted({block.after for block in self.blocks.values()})
         span = dt.timedelta(days=days)
         return self._answered([(end - span, end) for end in ends if end - span >= begin], **how)
 
     def running(self, **how: Any) -> ToldWindows:
         """Cumulative totals: from the first released day to the end of each block."""
-        begin = self._span[0]
+        begin = self.span[0]
         return self._answered([(begin, end) for end in sorted({block.after for block in self.blocks.values()})], **how)
 
     # how they are answered
@@ -127,18 +127,19 @@ class SeriesReading:
         return [block for block in self.blocks.values() if block.level == level]
 
     @cached_property
-    def _span(self) -> Window:
+    def span(self) -> Window:
+        """The first released day, and the one after the last."""
         blocks = self.blocks.values()
         return min(block.first for block in blocks), max(block.after for block in blocks)
 
     def _places(self, first: dt.date, after: dt.date) -> slice:
-        begin = self._span[0]
+        begin = self.span[0]
         return slice((first - begin).days, (after - begin).days)
 
     @cached_property
     def _sums(self) -> Floats:
         """Which days each block adds up."""
-        matrix = np.zeros((len(self.blocks), (self._span[1] - self._span[0]).days))
+        matrix = np.zeros((len(self.blocks), (self.span[1] - self.span[0]).days))
         for row, block in zip(matrix, self.blocks.values(), strict=True):
             row[self._places(block.first, block.after)] = 1
         return matrix
@@ -148,7 +149,7 @@ class SeriesReading:
         wanted = np.zeros((len(windows), self._sums.shape[1]))
         inside = np.ones(len(windows), dtype=np.bool_)
         for number, (first, after) in enumerate(windows):
-            inside[number] = self._span[0] <= first < after <= self._span[1]
+            inside[number] = self.span[0] <= first < after <= self.span[1]
             if inside[number]:
                 wanted[number, self._places(first, after)] = 1
         scaled = self._sums / deviations[:, None]
