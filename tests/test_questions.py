@@ -49,6 +49,7 @@ TURNED_TODAY = (
     "Sql",
     "SGD",
     "SqlReport",
+    "SqlSeries",
     "SqlStages",
 )  # their limits, hints and speed were taken for a part of the question
 
@@ -69,7 +70,7 @@ def test_bounds_are_those_that_were_read_from_stored_plans(plan: Plan[Any, Any])
 
 
 @pytest.mark.parametrize(
-    "plan", [plan for plan in EVERY if type(plan).__name__ not in ("SqlReport", "SqlStages")]
+    "plan", [plan for plan in EVERY if type(plan).__name__ not in ("SqlReport", "SqlSeries", "SqlStages")]
 )  # younger than those
 def test_the_words_are_those_that_were_made_of_stored_plans(plan: Plan[Any, Any]) -> None:
     """Of bounds, which say theirs where limits do not speak by their names, and of what is done with noisy numbers."""
@@ -166,7 +167,7 @@ def test_a_family_answers_one_question() -> None:
     assert ThresholdKeys(column="word", protects=ROW, epsilon=1, delta=1e-3).family == "keys"
     assert repeat(COUNT, 2).family == ""
     assert {type(plan).__name__ for plan in EVERY if plan.wraps} == {
-        "Sequence", "Repeat", "Partition", "Joint", "SqlReport", "SqlStages", "Tidy",
+        "Sequence", "Repeat", "Partition", "Joint", "SqlReport", "SqlSeries", "SqlStages", "Tidy",
     }  # fmt: skip
 
 

@@ -266,11 +266,11 @@ class Curator:
         key  names this request: a retry with the same key gets the same receipt and never pays again
         """
         checks.instance(plan, Plan, "plan", "a list of releases: sequence(...)")
-        for part in plan.parts.values():
+        for part in plan.compared:
             self._check(part)
             _has_questions(part)
         self._small(plan)
-        for part in plan.parts.values():
+        for part in plan.compared:
             self.private.compare(part)
         data, grade, owners = self.private.address, self._grade(plan), self.private.owners
         return self.ledger.prepay(self.accounts, plan, data=data, grade=grade, note=note, key=key, owners=owners)

@@ -40,7 +40,13 @@ class _Area(NamedTuple):
 _AREAS = {
     "learn": _Area("torch", (("plan", "SGD"),), always=("features",), apart=True),
     "query": _Area(
-        "sqlglot", (("plan", "Sql"), ("above.report_plan", "SqlReport"), ("above.stages_plan", "SqlStages"))
+        "sqlglot",
+        (
+            ("plan", "Sql"),
+            ("above.report_plan", "SqlReport"),
+            ("above.stages_plan", "SqlStages"),
+            ("series.series_plan", "SqlSeries"),
+        ),
     ),
 }
 

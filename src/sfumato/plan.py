@@ -321,6 +321,11 @@ class Plan(Exhibit, ABC, Generic[D, R]):
         return {}
 
     @property
+    def compared(self) -> tuple[Plan[Any, Any], ...]:
+        """The parts of a list that are compared with the data before it is paid: all, unless some speak for others."""
+        return tuple(self.parts.values())
+
+    @property
     def columns(self) -> dict[str, Column]:
         """The columns it reads, as far as it needs to know them."""
         columns: dict[str, Column] = {}
@@ -393,11 +398,16 @@ def _rows() -> Opening[Rows]:
 
 def price_text(plan: Plan[Any, Any]) -> str:
     """What it costs, in words."""
+    return event_text(plan.event, plan.delta)
+
+
+def event_text(event: Event, delta: Fraction) -> str:
+    """What an event costs at a delta, in words."""
     try:
-        epsilon = float(plan.price())
+        epsilon = float(approximate.epsilon(event, delta))
     except UnsupportedEventError:  # no delta was named, so there is no epsilon: the native currency
-        return f"rho = {float(zcdp.rho(plan.event)):.6g}"
-    return f"epsilon = {epsilon:.6g}" + (f" at delta = {float(plan.delta):.3g}" if plan.delta else "")
+        return f"rho = {float(zcdp.rho(event)):.6g}"
+    return f"epsilon = {epsilon:.6g}" + (f" at delta = {float(delta):.3g}" if delta else "")
 
 
 def told_before(plan: Plan[Any, Any]) -> Iterator[tuple[str, str]]:

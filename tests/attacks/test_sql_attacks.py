@@ -18,6 +18,7 @@ from sfumato.schema import real
 from sfumato.units import Unit
 from sfumato_referee import attacks
 from sfumato_referee.attacks import (
+    series_days,
     sql_arguments,
     sql_budget,
     sql_errors,
@@ -29,10 +30,11 @@ from sfumato_referee.attacks import (
 )
 from sfumato_referee.attacks.asking import before_noise, moved, one_table
 from sfumato_referee.mutants import queries
+from sfumato_referee.mutants.ledgers import ReusedParts
 
 
 def test_every_sql_attack_has_a_control() -> None:
-    wanted = {"N1", "N2", "N3", "N4", "N5", "Q1", "Q2", "Q3", "Q4", "Q5", "Q7", "B1", "R1", "R2"}
+    wanted = {"N1", "N2", "N3", "N4", "N5", "Q1", "Q2", "Q3", "Q4", "Q5", "Q7", "B1", "B5", "R1", "R2"}
     assert wanted <= attacks.ATTACKS.keys() and wanted <= attacks.CONTROLS.keys()
 
 
@@ -226,3 +228,14 @@ def test_r1_at_the_published_size() -> None:
 def test_r2_a_pair_is_two_charges() -> None:
     assert not sql_budget.differencing().broken
     assert sql_budget.one_charge().broken
+
+
+# B5: a series
+
+
+def test_a_day_of_a_series_is_drawn_once_and_each_planted_bug_is_found() -> None:
+    assert not series_days.attack(repeats=12).broken
+    again = series_days.attack(ReusedParts, repeats=12)
+    assert again.broken and again.figures["twice"] > 0 and again.figures["moved"] == series_days.MOST
+    often = series_days.attack(parts=series_days._unlimited, repeats=6)
+    assert often.broken and often.figures["twice"] == 0 and often.figures["moved"] == series_days.DAYS

@@ -174,7 +174,7 @@ def test_every_concrete_class_is_registered(parent: type[Any]) -> None:
 
 _LONG = {
     "PrivateMultiplicativeWeights", "Quantile", "NoisyMaxWithValue", "MWEM", "TopK", "L2Noise", "WeightedKeys",
-    "Thresholdout", "Joint", "SmoothMedian", "ProposeTestRelease", "QuantileTree", "SqlStages",
+    "Thresholdout", "Joint", "SmoothMedian", "ProposeTestRelease", "QuantileTree", "SqlSeries", "SqlStages",
 }  # fmt: skip
 """Some ten seconds each. Their own tests say most of it, too."""
 

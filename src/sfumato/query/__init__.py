@@ -4,9 +4,11 @@ from .above.public_query import public
 from .above.report_plan import SqlReport
 from .above.stages_plan import SqlStages
 from .ask import sql
+from .ask_series import series
 from .limits import Limits
 from .odd_cells import unreadable
 from .plan import Sql
+from .series.series_plan import SqlSeries
 from .unowned import orphans
 
-__all__ = ["Limits", "Sql", "SqlReport", "SqlStages", "orphans", "public", "sql", "unreadable"]
+__all__ = ["Limits", "Sql", "SqlReport", "SqlSeries", "SqlStages", "orphans", "public", "series", "sql", "unreadable"]

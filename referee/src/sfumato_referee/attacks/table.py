@@ -144,6 +144,8 @@ LIST: tuple[Attack, ...] = (
     Attack("B3", "stopping when one is lucky", "ledger.stopping.attack", control="ledger.stopping.control"),
     Attack("B4", "budgets by the side doors: trees, holds, lists, closed and locked accounts", "side_doors.attack",
            control="side_doors.control"),
+    Attack("B5", "a day of a series that is drawn twice", "series_days.attack",
+           quick={"repeats": 24}, control="series_days.control"),
     # the ledger
     Attack("L1", "a release that was never recorded", "ledger.crashing.attack",
            quick={"whole": False, "times": 8}, control="ledger.crashing.control"),

@@ -19,6 +19,7 @@ from sfumato.events import Repeat
 from sfumato.ledger.charges import Charges
 from sfumato.ledger.desk import Desk
 from sfumato.ledger.ledger import Ledger
+from sfumato.ledger.memory import MemoryLedger
 from sfumato.ledger.payments import Payments
 from sfumato.ledger.policy.policy import Policy
 from sfumato.ledger.proof.anchor import Anchor
@@ -125,6 +126,15 @@ class PaidForGood(Ledger):
     with fresh noise."""
 
     _payments_type = _PaidForGoodPayments
+
+
+class ReusedParts(MemoryLedger):
+    """The same, of a ledger that stores no answers: a day of a series is drawn whenever somebody looks (B5)."""
+
+    _payments_type = _PaidForGoodPayments
+
+    def answer(self, *args: Any, **named: Any) -> tuple[Receipt, bytes] | None:
+        return None
 
 
 class SecondDraw(Ledger):

@@ -10,12 +10,13 @@ import json
 from typing import Any
 
 from ... import record
-from ...events import Sequence
+from ...events import Event, Repeat, Sequence
 from ...plan import Receipt
 from .rules_receipts import new_receipt
 from .state import Entry, EntryError, Settled, State, limited_above
 
 _LISTS = {"plan-sequence/1": "plans"}  # plans that are lists, and the field that holds their parts
+_SERIES = "plan-sql-series/1"  # a list of equal parts by level, which holds their hashes
 
 
 def listed(state: State, entry: Entry, receipt: Receipt) -> None:
@@ -23,9 +24,10 @@ def listed(state: State, entry: Entry, receipt: Receipt) -> None:
     hashes, event = part_hashes(entry["plan"]), receipt.event
     if not hashes or len(set(hashes)) < len(hashes):
         raise EntryError("it pays for parts, and its plan is no list of different plans")
-    if type(event) is not Sequence or len(event.events) != len(hashes):
+    events = _part_events(entry["plan"], event)
+    if len(events) != len(hashes):
         raise EntryError("its event is not that of its parts")
-    state.lists[receipt.id] = dict(zip(hashes, event.events, strict=True))
+    state.lists[receipt.id] = dict(zip(hashes, events, strict=True))
     for each in hashes:
         name = record.digest((receipt.data, each))
         state.facts["part", name] = (*state.facts.get(("part", name), ()), receipt.id)
@@ -63,12 +65,36 @@ def part(state: State, entry: Entry) -> None:
 
 def part_hashes(text: str) -> list[str]:
     """The hashes of the parts of a list, in their order, from its canonical JSON; none of any other plan."""
+    body = _read(text)
+    if body.get("is") == _SERIES:
+        return [digest for _, digest in body["hashes"]["items"]]
+    field = _LISTS.get(body.get("is", ""))
+    return [] if field is None else [_digest(part) for _, part in body[field]["items"]]
+
+
+def _part_events(text: str, event: Event) -> list[Event]:
+    """What each part costs by itself, in their order: of a list as its event says; of a series that of the part's
+    level, which the event repeats as often as a unit may count there. None where the event is no such."""
+    if type(event) is not Sequence:
+        return []
+    body = _read(text)
+    if body.get("is") != _SERIES:
+        return list(event.events)
+    levels, names = [level for level, _ in body["most"]["items"]], [name for name, _ in body["hashes"]["items"]]
+    times = [most for _, most in body["most"]["items"]]
+    repeats = [part for part in event.events if type(part) is Repeat]
+    if [part.times for part in repeats] != times or len(event.events) != len(times):
+        return []
+    own = {level: part.event for level, part in zip(levels, repeats, strict=True)}
+    return [own[name.partition(" ")[0]] for name in names]
+
+
+def _read(text: str) -> dict[str, Any]:
     try:
-        body = json.loads(text)
+        body: dict[str, Any] = json.loads(text)
     except RecursionError:
         raise EntryError("its plan cannot be read") from None
-    field = _LISTS.get(body.get("is"))
-    return [] if field is None else [_digest(part) for _, part in body[field]["items"]]
+    return body
 
 
 def _digest(body: Any) -> str:

@@ -6,7 +6,7 @@ is then nothing, stands for the continuous law, and what the drawn laws differ f
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 import numpy as np
@@ -55,6 +55,25 @@ def half_width(slopes: Mapping[str, Floats], spreads: Spreads, alpha: float) -> 
     mixed = _mixed(weights, alpha)
     several = sum((weight > 0).astype(np.int64) for _, weight in weights) > 1
     return np.where(several, mixed, sum(alone))
+
+
+def summed_half_width(
+    laws: Sequence[Sequence[tuple[Law, float]]], weights: Floats, copies: Floats, alpha: float
+) -> Floats:
+    """A w with P(|sum over j and i of weights[j] times the noise of copy i of j| > w) <= alpha, for each row of weights
+    (down) and each number of copies (across). The noise of j is a sum of independent draws, each of a law of its own
+    and times its number; copies are independent."""
+    kinds = {type(law) for terms in laws for law, _ in terms}
+    if len(kinds) != 1 or not kinds <= {RoundedGaussian, RoundedLaplace}:
+        raise TypeError("sums are told of rounded Gaussian, or of rounded Laplace noise")
+    reference = _NORMAL if kinds == {RoundedGaussian} else _LAPLACE
+    sizes = np.abs(weights)
+    reach = [np.array([size * law.spread for law, size in terms]) for terms in laws]
+    l1 = (sizes @ np.array([reaches.sum() for reaches in reach]))[:, None] * copies
+    l2 = np.sqrt(sizes**2 @ np.array([(reaches**2).sum() for reaches in reach]))[:, None] * np.sqrt(copies)
+    linf = (sizes * np.array([reaches.max(initial=0) for reaches in reach])).max(axis=1, initial=0)[:, None]
+    moved = (sizes @ np.array([sum(size * _moved(law) for law, size in terms) for terms in laws]))[:, None] * copies
+    return np.asarray(reference.mixed_half_width(l1 / _MANY, l2 / _MANY, linf / _MANY, alpha) + moved)
 
 
 def _mixed(weights: list[tuple[Law, Floats]], alpha: float) -> Floats:

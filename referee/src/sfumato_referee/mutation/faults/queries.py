@@ -193,6 +193,16 @@ def joined_with_released() -> None:
     swap_everywhere(above_rules.public_tables, lambda _: lambda schema: dict(schema.tables))
 
 
+@FAULTS.fault("a unit of a series counts in every block", by=attacks("B5"))
+def every_block() -> None:
+    from sfumato.query.series import block_text
+
+    def without_rank(source: Any) -> Any:
+        return lambda self, block, start, most: source(self, block, start, None)
+
+    swap(block_text.DatedQuery, "of_block", without_rank)
+
+
 @FAULTS.fault("a later stage compares with the exact number", by=attacks("Q7"))
 def exact_stages() -> None:
     from sfumato.query.above import stages_plan
