@@ -12,7 +12,7 @@ from typing import Any
 from .base import needed
 from .inferred_types import INTEGERS, kind_of
 from .lowering import type_of
-from .spark_numbers import INFINITE, OWN, ROUNDED, SIZE, SPANS, WIDE, double, own_type, refusal
+from .spark_numbers import DECIMAL_TEXT, INFINITE, OWN, ROUNDED, SPANS, WIDE, double, own_type, refusal
 from .spark_templates import text_of, written
 
 _BLANKS = r"[ \t\n\x0B\f\r]*"
@@ -78,11 +78,8 @@ def cast(node: Any) -> Any:
 
 
 def _text(x: Any) -> Any:
-    """A decimal below a millionth is written with an exponent, but under ANSI; beside a whole number none is."""
     if kind_of(x) == "DECIMAL":
-        behind = f"SUBSTRING(CAST(1 + TRY_MOD({SIZE}, CAST(1 AS DECIMAL(1, 0))) AS STRING), 2)"
-        sign = "CASE WHEN v_x < 0 THEN '-' ELSE '' END"
-        return written(f"CONCAT({sign}, CAST(FLOOR({SIZE}) AS STRING), {behind})", x=x)
+        return written(DECIMAL_TEXT, x=x)
     return written("CAST(v_x AS STRING)", x=x)
 
 
@@ -109,9 +106,9 @@ def narrowed_or_null(x: Any, to: Any) -> Any:
 
 
 def whole_or_null(x: Any) -> Any:
-    if kind_of(x) == "DOUBLE":
-        return written(f"CASE WHEN RINT(v_x) = v_x AND {_IN_64_BITS} THEN CAST(v_x AS BIGINT) END", x=x)
-    return written("CASE WHEN FLOOR(v_x) = v_x THEN TRY_CAST(v_x AS BIGINT) END", x=x)
+    """Of a DOUBLE or a decimal: which of them need not be known."""
+    fits = f"TRY_MOD(v_x, 1) = 0 AND v_x >= {-(2**63)} AND v_x < {2**63}"
+    return written(f"CASE WHEN {fits} THEN TRY_CAST(v_x AS BIGINT) END", x=x)
 
 
 def decimal_or_null(x: Any, to: Any) -> Any:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 
 from .raw_cells import Cell
+from .spark_numbers import DECIMAL_TEXT
 from .spark_templates import text_of
 from .spelling import PYTHON_BLANKS
 
@@ -58,12 +59,8 @@ def _text(text: str, present: str) -> Cell:
 
 
 def _plain(raw: str) -> str:
-    """A decimal without zeros at its end, and never with an exponent, whatever is said of ANSI."""
-    size = f"CASE WHEN {raw} < 0 THEN -{raw} ELSE {raw} END"
-    behind = f"SUBSTRING(CAST(1 + TRY_MOD({size}, CAST(1 AS DECIMAL(1, 0))) AS STRING), 2)"
-    digits = f"TRIM(TRAILING '0' FROM CONCAT(CAST(FLOOR({size}) AS STRING), {behind}))"
-    shown = f"TRIM(TRAILING '.' FROM {digits})"
-    return f"CONCAT(CASE WHEN {raw} < 0 THEN '-' ELSE '' END, {shown})"
+    """A decimal without zeros at its end."""
+    return f"TRIM(TRAILING '.' FROM TRIM(TRAILING '0' FROM {DECIMAL_TEXT.replace('v_x', raw)}))"
 
 
 def _written(moment: str) -> str:

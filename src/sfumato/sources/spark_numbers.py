@@ -50,6 +50,16 @@ POWER = (
 )
 
 
+# ABS and a minus sign round a decimal to 34 digits there; a difference does not.
+SIZE = "CASE WHEN v_x < 0 THEN 0 - v_x ELSE v_x END"
+# Never with an exponent, as Spark writes a decimal below a millionth, but under ANSI. A minus sign is put before it.
+_WHOLE = "CASE WHEN v_x < 0 THEN 0 - CEIL(v_x) ELSE FLOOR(v_x) END"
+_ONE = "TRY_MOD(v_x, CAST(1 AS DECIMAL(1, 0)))"
+_BELOW, _ABOVE = f"SUBSTRING(CAST({_ONE} - 1 AS STRING), 3)", f"SUBSTRING(CAST({_ONE} + 1 AS STRING), 2)"
+_BEHIND = f"CASE WHEN v_x < 0 THEN {_BELOW} ELSE {_ABOVE} END"
+DECIMAL_TEXT = f"CONCAT(CASE WHEN v_x < 0 THEN '-' ELSE '' END, CAST({_WHOLE} AS STRING), {_BEHIND})"
+
+
 def refusal(word: str, of: str) -> PlanError:
     return PlanError(f"Spark has no word for {word!r} of {of}: the statement is not run there")
 
@@ -106,17 +116,13 @@ def product(node: Any) -> Any:
 
 
 def negative(node: Any) -> Any:
-    if kind_of(node.this) not in INTEGERS or isinstance(node.this, needed("sqlglot").exp.Literal):
+    if kind_of(node.this) not in (*INTEGERS, "INT128") or isinstance(node.this, needed("sqlglot").exp.Literal):
         return node
     return written("TRY_SUBTRACT(0L, v_x)", x=node.this)
 
 
-SIZE = "CASE WHEN v_x < 0 THEN -v_x ELSE v_x END"
-"""ABS of a decimal rounds it to 34 digits there."""
-
-
 def size(node: Any) -> Any:
-    if kind_of(node.this) in _EXACT:
+    if kind_of(node.this) == "INT128":
         return written(SIZE, x=node.this)
     if kind_of(node.this) not in INTEGERS:
         return function("ABS", node.this)
@@ -161,7 +167,7 @@ def _long_division(one: Any, other: Any) -> Any:
         f"CASE WHEN v_b > CAST(1{'0' * 24} AS {WIDE}) THEN CAST(v_a DIV v_b AS {WIDE}) ELSE CAST(v_q AS {WIDE}) END",
         q=digits, **size,
     )  # fmt: skip
-    return written(f"CAST(CASE WHEN (v_a < 0) = (v_b < 0) THEN v_q ELSE -v_q END AS {WIDE})", a=a, b=b, q=whole)
+    return written(f"CAST(CASE WHEN (v_a < 0) = (v_b < 0) THEN v_q ELSE 0 - v_q END AS {WIDE})", a=a, b=b, q=whole)
 
 
 def remainder(node: Any) -> Any:

@@ -14,7 +14,7 @@ from ..errors import PlanError
 from .base import needed
 from .templates import filled, uses
 
-_PLAIN = re.compile(r"[A-Za-z0-9 _.,:;+*/()<>=!?@#&|~^-]*")
+_PLAIN = re.compile(r"[A-Za-z0-9 _.,:;+*/()<>=!?@#%&|~^-]*")
 _MOST_NODES = 20_000
 Lowered = Callable[..., Any]
 
