@@ -9,8 +9,10 @@ SMALL := $(VENV)/.small
 .DEFAULT_GOAL := help
 .PHONY: help demo tools test test-all fuzz lint docs docs-serve bench bench-setup clean
 
-# What some tests use besides Python: strace kills workers at a system call, faketime moves their clocks.
-TOOLS := strace faketime
+# What some tests use besides Python: strace kills workers at a system call, faketime moves their clocks, Spark runs on Java.
+TOOLS := strace faketime java
+PACKAGE_java := openjdk-17-jre-headless
+PACKAGES := $(foreach tool,$(TOOLS),$(tool):$(or $(PACKAGE_$(tool)),$(tool)))
 
 help:  ## list the commands
 	@grep -hE '^[a-z-]+:.*##' $(MAKEFILE_LIST) | awk -F ':.*## ' '{printf "  make %-12s %s\n", $$1, $$2}'
@@ -35,7 +37,7 @@ demo: $(SMALL)  ## a small private analysis of a generated hospital, start to en
 	@$(BIN)/sfumato demo
 
 tools:
-	@missing=""; for tool in $(TOOLS); do command -v $$tool > /dev/null || missing="$$missing $$tool"; done; \
+	@missing=""; for tool in $(PACKAGES); do command -v $${tool%%:*} > /dev/null || missing="$$missing $${tool#*:}"; done; \
 	if [ -z "$$missing" ]; then exit 0; fi; \
 	if [ "$$(id -u)" = 0 ] && command -v apt-get > /dev/null; then \
 	    echo "installing for the tests:$$missing"; \

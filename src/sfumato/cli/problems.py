@@ -115,6 +115,7 @@ _EXTRAS = {
     **dict.fromkeys(("jinja2", "markupsafe"), "report"),
     "matplotlib": "plots",
     "psycopg": "postgres",
+    "pyspark": "spark",
     "torch": "learn",
 }
 

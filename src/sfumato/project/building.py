@@ -18,7 +18,7 @@ from ..query import Limits
 from ..query.view_checks import check_view
 from ..report.accounts.about import About
 from ..schema import Column, Schema, Table, tensor
-from ..sources import Csv, DuckDBTable, PostgresTable, Source, engine_settings, source
+from ..sources import Csv, DuckDBTable, PostgresTable, Source, SparkTable, engine_settings, source
 from ..units import Unit
 from .checking import Form, meant
 from .columns import ColumnForm
@@ -201,8 +201,12 @@ def _source(form: SourceForm, folder: Path) -> Source:
     """What is written about cells belongs to CSV, and a table's name to DuckDB."""
     if form.postgres is not None:
         return _on_a_server(form, form.postgres, folder)
+    if form.spark is not None:
+        return _in_spark(form, form.spark, folder)
     if form.path is None:
-        raise said("path is missing", "give the file that holds the table, or postgres: the address of a server")
+        raise said(
+            "path is missing", "give the file that holds the table, or postgres: or spark: the address of a server"
+        )
     kind = Path(form.path).suffix.lower()
     if kind not in _KINDS:
         raise said(f"{form.path[:60]!r} is no kind of file that is read", f"give one of {', '.join(_KINDS)}")
@@ -225,11 +229,26 @@ def _on_a_server(form: SourceForm, address: str, folder: Path) -> Source:
     """The name of an environment variable, or a file beside sfumato.yaml."""
     if more := sorted(form.model_fields_set - {"postgres", "table"}):
         raise said(f"a table on a server has no {more[0]}", f"leave {more[0]} out")
-    if "://" in address:  # not shown: it may hold a password
+    return PostgresTable(_place(address, folder), form.table)
+
+
+def _in_spark(form: SourceForm, address: str, folder: Path) -> Source:
+    """A table of its catalogue, or a folder as Spark reaches it: where there is no scheme, relative to sfumato.yaml."""
+    if more := sorted(form.model_fields_set - {"spark", "path", "table"}):
+        raise said(f"a table in Spark has no {more[0]}", f"leave {more[0]} out")
+    if (form.path is None) == (form.table is None):
+        raise said("a table in Spark is a path or a name", "give one of path and table")
+    path = form.path if form.path is None or ":/" in form.path else str(folder / form.path)
+    return SparkTable(_place(address, folder), path, form.table)
+
+
+def _place(address: str, folder: Path) -> str:
+    """The name of an environment variable, or a file beside sfumato.yaml."""
+    if "://" in address or address.startswith("local["):  # not shown: it may hold a password
         raise said(
             "the address itself does not belong here", "give the environment variable, or the file, that holds it"
         )
-    return PostgresTable(address if address.isidentifier() else str(folder / address), form.table)
+    return address if address.isidentifier() else str(folder / address)
 
 
 def limits_of(form: ProjectForm, faults: Faults) -> Limits | None:

@@ -55,12 +55,19 @@ class SourceForm(Form):
     short: ClassVar[str] = "path"
 
     path: Text | None = Field(
-        None, description="a .csv, .tsv, .data, .txt, .parquet or .duckdb file, relative to sfumato.yaml"
+        None,
+        description="a .csv, .tsv, .data, .txt, .parquet or .duckdb file, relative to sfumato.yaml; beside spark, a "
+        "folder of Parquet files or of a Delta table, as that Spark reaches it",
     )
     postgres: Text | None = Field(
         None,
         description="in place of path: the environment variable, or the file relative to sfumato.yaml, that holds the "
         "postgresql://... address of a server",
+    )
+    spark: Text | None = Field(
+        None,
+        description="the environment variable, or the file relative to sfumato.yaml, that holds the address of a Spark "
+        "(sc://..., spark://..., local[4]), which reads path or table",
     )
     table: Text | None = Field(
         None,
@@ -89,7 +96,8 @@ class TableForm(Form):
     """One table."""
 
     source: SourceForm = Field(
-        description="the file that holds the table, relative to sfumato.yaml, or the server: {postgres: CLINIC_URL}"
+        description="the file that holds the table, relative to sfumato.yaml, or the server: {postgres: CLINIC_URL}, "
+        "{spark: CLINIC_SPARK, table: clinic.visits}"
     )
     unit: Text | None = Field(None, description="the column that names the unit of each row")
     names: Text | None = Field(

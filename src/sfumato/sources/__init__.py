@@ -9,6 +9,8 @@ from .given import source
 from .postgres_session import PostgresSession
 from .postgres_tables import PostgresTable
 from .session import Session
+from .spark_session import SparkSession
+from .spark_tables import SparkFrame, SparkTable
 from .table_names import tables_read
 from .view_definitions import compare_view, proposed_views, with_views_of_files
 from .whole import columns_of, compare_columns
@@ -24,6 +26,9 @@ __all__ = [
     "PostgresTable",
     "Session",
     "Source",
+    "SparkFrame",
+    "SparkSession",
+    "SparkTable",
     "columns_of",
     "compare_columns",
     "compare_view",

@@ -11,10 +11,11 @@ from .base import Source
 from .examples import Examples, is_examples
 from .files import Csv, DuckDBTable, Parquet
 from .frames import Frame, is_frame
+from .spark_tables import SparkFrame, is_spark_frame
 
 _ALLOWED = (
     "a path that ends in .csv, .tsv, .data, .txt, .parquet or .duckdb, an Arrow table, a pandas or polars frame, "
-    "columns by name, or a map-style data set"
+    "a Spark frame that scans Parquet files, columns by name, or a map-style data set"
 )
 
 
@@ -33,6 +34,8 @@ def source(given: Any) -> Source:
         if suffix in (".duckdb", ".ddb"):
             return DuckDBTable(given)
         raise checks.refuse("source", str(given), _ALLOWED)
+    if is_spark_frame(given):
+        return SparkFrame(given)
     if isinstance(given, Mapping) or is_frame(given):
         return Frame(given)
     if is_examples(given):

@@ -10,10 +10,10 @@ from decimal import Decimal
 from typing import Any
 
 from .base import literal, needed
+from .inferred_types import INTEGERS, kind_of
 from .lowering import type_of
 from .postgres_numbers import ROUNDED, SPANS, double, own_type, power_of_two, product_of, refusal
 from .postgres_templates import written
-from .postgres_types import INTEGERS, kind_of
 
 _BLANKS = r"[ \t\n\v\f\r]*"
 _MANTISSA = r"[+-]?([0-9]+\.?[0-9]*|\.[0-9]+)"

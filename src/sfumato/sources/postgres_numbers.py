@@ -15,9 +15,10 @@ from typing import Any
 
 from ..errors import PlanError
 from .base import needed
+from .inferred_types import INTEGERS, kind_of
 from .lowering import type_of
-from .postgres_templates import constant, operand, written
-from .postgres_types import INTEGERS, kind_of
+from .postgres_templates import written
+from .templates import constant, operand
 
 _INF, _NAN = "CAST('Infinity' AS DOUBLE PRECISION)", "CAST('NaN' AS DOUBLE PRECISION)"
 SPANS = {

@@ -8,11 +8,10 @@ once.
 
 from __future__ import annotations
 
-from collections import Counter
-from functools import lru_cache
 from typing import Any
 
 from .base import needed
+from .templates import filled, uses
 
 LET = "_let"
 _SMALL = 24
@@ -22,44 +21,17 @@ _SMALL = 24
 def written(text: str, **operands: Any) -> Any:
     """The text with these operands; by name, without their v_."""
     exp = needed("sqlglot").exp
-    counts = Counter(column.name for column in _parsed(text).find_all(exp.Column))
+    counts = uses(text, "postgres")
     let = {
         name: operand for name, operand in operands.items()
-        if counts[f"v_{name}"] > 1 and not _is_small(operand) and not _is_of_rows(operand)
+        if counts.get(f"v_{name}", 0) > 1 and not _is_small(operand) and not _is_of_rows(operand)
     }  # fmt: skip
     inner = {name: exp.column(name, LET) if name in let else operand for name, operand in operands.items()}
-    tree = _filled(text, inner)
+    tree = filled(text, inner, "postgres")
     if not let:
         return tree
     row = exp.select(*(exp.alias_(operand.copy(), name) for name, operand in let.items())).offset(0)
     return exp.Subquery(this=exp.select(tree).from_(row.subquery(LET)))
-
-
-def _filled(text: str, operands: dict[str, Any]) -> Any:
-    exp = needed("sqlglot").exp
-    around = exp.Paren(this=_parsed(text).copy())
-    for column in list(around.find_all(exp.Column)):
-        if column.name[:2] == "v_" and not column.table:
-            column.replace(operand(operands[column.name[2:]]))
-    tree = around.this.pop()
-    return exp.Paren(this=tree) if _is_loose(tree) else tree
-
-
-def operand(node: Any) -> Any:
-    """A copy that may stand inside of any expression."""
-    exp = needed("sqlglot").exp
-    return exp.Paren(this=node.copy()) if _is_loose(node) else node.copy()
-
-
-def _is_loose(node: Any) -> bool:
-    exp = needed("sqlglot").exp
-    tight = exp.Paren | exp.Column | exp.Literal | exp.Func | exp.Subquery | exp.Boolean | exp.Null | exp.DataType
-    return not isinstance(node, tight) or isinstance(node, exp.Connector | exp.Predicate | exp.Binary)
-
-
-@lru_cache(maxsize=512)
-def _parsed(text: str) -> Any:
-    return needed("sqlglot").parse_one(text, dialect="postgres")
 
 
 def _is_small(node: Any) -> bool:
@@ -74,17 +46,3 @@ def _is_of_rows(node: Any) -> bool:
         if isinstance(inner, exp.AggFunc) and all(column.table == LET for column in inner.find_all(exp.Column)):
             return True
     return False
-
-
-def constant(node: Any) -> float | None:
-    """The number that a constant is; None where it is none."""
-    exp, sign = needed("sqlglot").exp, 1.0
-    while isinstance(node, exp.Paren | exp.Cast | exp.Neg):
-        sign = -sign if isinstance(node, exp.Neg) else sign
-        node = node.this
-    if not isinstance(node, exp.Literal):
-        return None
-    try:
-        return sign * float(node.name)
-    except ValueError:
-        return None

@@ -6,9 +6,9 @@ from typing import Any
 
 from ..errors import PlanError
 from .base import literal, needed
+from .inferred_types import KIND, kind_of
 from .lowering import Lowered
 from .postgres_templates import written
-from .postgres_types import KIND, kind_of
 
 _COUNT = "CAST(LEAST(GREATEST(v_n, 0), 2147483647) AS INT)"
 _SECONDS = {"WEEK": 604_800, "DAY": 86_400, "HOUR": 3600, "MINUTE": 60, "SECOND": 1}

@@ -6,6 +6,7 @@ gap that starts to work fails the suite, so the list is never longer than the tr
 
 from __future__ import annotations
 
+import contextlib
 import functools
 import math
 import struct
@@ -16,14 +17,17 @@ from typing import Any
 
 import duckdb
 import psycopg
+import pytest
 
 from sfumato.sources.duckdb import DUCKDB
 from sfumato.sources.lowering import Engine
 from sfumato.sources.postgresql import POSTGRES
+from sfumato.sources.spark import SPARK
 from sfumato.sources.vocabulary import Edge, Word, read
 from tests.ledger.stores import server
 from tests.query.test_query_rewrites import FILES
 from tests.sources.engines.sqlite import SQLITE, SQLITE_WRONG, asked_of_sqlite
+from tests.sources.spark import kit as spark_kit
 
 Asks = Callable[[str], list[tuple[Any, ...]]]
 
@@ -33,6 +37,7 @@ class Member:
     """An engine of the suite.
 
     asks   runs its text
+    slow   does a statement take so long there that many edge cases are asked in one?
     wrong  by word: the edge cases, form and row, in which the engine gives something else than the word says
     flags  are its truth values 1 and 0?
     rewrites  which golden rewrites it can run
@@ -43,6 +48,30 @@ class Member:
     wrong: Mapping[str, Sequence[tuple[Any, ...]]] = field(default_factory=dict)
     flags: bool = False
     rewrites: frozenset[str] = frozenset()
+    slow: bool = False
+
+    def values(self, word: Word, edge: Edge, rows: Sequence[tuple[Any, ...]]) -> list[Any]:
+        """The result of each row; what went wrong in place of one."""
+        if self.slow and len(rows) > 1:
+            with contextlib.suppress(Exception):
+                return self._at_once(word, edge, rows)
+        return [self._alone(word, edge, row) for row in rows]
+
+    def _alone(self, word: Word, edge: Edge, row: tuple[Any, ...]) -> Any:
+        try:
+            return self.value(statement(word, edge, row), edge.gives)
+        except Exception as problem:
+            return problem
+
+    def _at_once(self, word: Word, edge: Edge, rows: Sequence[tuple[Any, ...]]) -> list[Any]:
+        empty = [word.fold and not row[0] for row in rows]
+        several = [row for row, is_empty in zip(rows, empty, strict=True) if not is_empty]
+        by_place = dict(self.asks(self.engine.text(statement_of(word, edge, several))))
+        values = iter([by_place[place] for place in range(len(several))])
+        return [
+            self._alone(word, edge, row) if is_empty else next(values)
+            for row, is_empty in zip(rows, empty, strict=True)
+        ]
 
     def value(self, tree: Any, kind: str) -> Any:
         """The one cell of the answer."""
@@ -83,11 +112,23 @@ _IN_SQLITE = frozenset(file.stem for file in FILES) - {
     "written_dates", "frame_by_range", "longer_texts", "time_zone",  # of dates and texts
 }  # fmt: skip
 
+# Its decimals have 38 digits, which is less than 127 bits: no statement comes near.
+SPARK_WRONG = {"exact_sum": [("exact_sum({0})", [2**126, 2**126 - 1], 2**127 - 1)]}
+
+
+def asked_of_spark(text: str) -> list[tuple[Any, ...]]:
+    return spark_kit.asked(text)
+
+
 MEMBERS = {
     "duckdb": Member(DUCKDB, asked_of_duckdb, rewrites=frozenset(file.stem for file in FILES)),
     "postgres": Member(POSTGRES, asked_of_postgres, POSTGRES_WRONG, rewrites=frozenset(file.stem for file in FILES)),
+    "spark": Member(SPARK, asked_of_spark, SPARK_WRONG, rewrites=frozenset(file.stem for file in FILES), slow=True),
     "sqlite": Member(SQLITE, asked_of_sqlite, SQLITE_WRONG, flags=True, rewrites=_IN_SQLITE),
 }
+
+RUN = [pytest.param(name, marks=spark_kit.SLOW if name == "spark" else ()) for name in MEMBERS]
+"""The same for tests that run something: Spark's behind `slow`, and where there is Java."""
 
 
 def literal(value: Any, kind: str) -> str:
@@ -114,6 +155,18 @@ def statement(word: Word, edge: Edge, row: tuple[Any, ...]) -> Any:
         rows.append(f"SELECT {', '.join(listed)}, {place} AS place")
     size = len(row[0]) if word.fold else 1
     return read(f"SELECT {asked} AS x FROM ({' UNION ALL '.join(rows)}) AS t WHERE place < {size}")
+
+
+def statement_of(word: Word, edge: Edge, rows: Sequence[tuple[Any, ...]]) -> Any:
+    """Several edge cases of one form, each with its place."""
+    columns = [f"a{place}" for place in range(len(edge.takes))]
+    listed = []
+    for place, row in enumerate(rows):
+        for values in [[value] for value in row[0]] if word.fold else [row[:-1]]:
+            cells = [f"{literal(*pair)} AS {name}" for *pair, name in zip(values, edge.takes, columns, strict=True)]
+            listed.append(f"SELECT {', '.join([*cells, f'{place} AS place'])}")
+    by = " GROUP BY place" if word.fold else ""
+    return read(f"SELECT place, {edge.form.format(*columns)} AS x FROM ({' UNION ALL '.join(listed)}) AS t{by}")
 
 
 def same(value: Any, expected: Any) -> bool:

@@ -12,6 +12,7 @@ WORDS = (
         "left + right; doubles by IEEE 754, integers exactly where it fits, which the compiler proves",
         (
             edge("{0} + {1}", "BIGINT BIGINT", "BIGINT", (MOST - 1, 1, MOST), (LEAST, MOST, -1), (None, 1, None)),
+            edge("{0} + {1}", "INT128 INT128", "INT128", (2**125, 2**125 + 1, 2**126 + 1), (-(2**100), 1, 1 - 2**100)),
             edge(
                 "{0} + {1}", "DOUBLE DOUBLE", "DOUBLE",
                 (0.1, 0.2, 0.30000000000000004), (1e308, 1e308, INFINITY), (INFINITY, -INFINITY, NAN),
@@ -25,6 +26,7 @@ WORDS = (
         "left - right, as the sum of two",
         (
             edge("{0} - {1}", "BIGINT BIGINT", "BIGINT", (LEAST + 1, 1, LEAST), (5, None, None)),
+            edge("{0} - {1}", "INT128 INT128", "INT128", (-(2**125), 2**125 + 1, -(2**126) - 1)),
             edge("{0} - {1}", "DOUBLE DOUBLE", "DOUBLE", (INFINITY, INFINITY, NAN), (0.0, 0.0, 0.0)),
         ),
         "Sub",
@@ -45,6 +47,7 @@ WORDS = (
         "negative", "a number", "as it is", "0 less the number; of a double, its sign turned",
         (
             edge("-{0}", "BIGINT", "BIGINT", (MOST, -MOST), (None, None)),
+            edge("-{0}", "INT128", "INT128", (2**126 + 1, -(2**126) - 1)),
             edge("-{0}", "DOUBLE", "DOUBLE", (0.0, -0.0), (NAN, NAN), (INFINITY, -INFINITY)),
         ),
         "Neg",
@@ -84,6 +87,10 @@ WORDS = (
                 "{0} % {1}", "BIGINT BIGINT", "BIGINT",
                 (7, 3, 1), (-7, 3, -1), (7, -3, 1), (-7, -3, -1), (LEAST, 10, -8), (1, None, None),
             ),
+            edge(
+                "{0} % {1}", "INT128 INT128", "INT128",
+                (-(2**126) - 1, 2**63, -1), (2**126 - 1, 10**13, 1857942052863),
+            ),
             edge("{0} % {1}", "DOUBLE DOUBLE", "DOUBLE", (7.5, 2.0, 1.5), (-7.5, 2.0, -1.5), (1.0, 0.25, 0.0)),
         ),
         "Mod",
@@ -102,6 +109,7 @@ WORDS = (
         "size", "a number, of integers not the least", "as it is", "the number without its sign",
         (
             edge("abs({0})", "BIGINT", "BIGINT", (-MOST, MOST), (0, 0), (None, None)),
+            edge("abs({0})", "INT128", "INT128", (-(2**126) - 1, 2**126 + 1), (2**126 - 1, 2**126 - 1)),
             edge("abs({0})", "DOUBLE", "DOUBLE", (-0.0, 0.0), (-INFINITY, INFINITY), (NAN, NAN)),
         ),
         "Abs",
@@ -204,6 +212,7 @@ WORDS = (
             edge("CAST({0} AS DOUBLE)", "INT128", "DOUBLE", (2**64 + 1, 2.0**64), (-(2**100), -(2.0**100))),
             edge("CAST({0} AS BIGINT)", "BOOLEAN", "BIGINT", (True, 1), (False, 0), (None, None)),
             edge("CAST({0} AS VARCHAR)", "BIGINT", "VARCHAR", (LEAST, str(LEAST)), (-0, "0"), (None, None)),
+            edge("CAST({0} AS VARCHAR)", "INT128", "VARCHAR", (-(2**126) - 1, str(-(2**126) - 1)), (2**70, str(2**70))),
         ),
         "Cast",
     ),

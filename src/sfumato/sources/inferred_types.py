@@ -1,8 +1,9 @@
 """Which type of the vocabulary each expression of a statement has, where an engine must know it to write the words.
 
 PostgreSQL raises where doubles overflow, divides whole numbers by the same sign as doubles, and casts truth values to
-nothing but INT. So its lowering asks of what type the operands are. A tree says so by itself, given the types of the
-tables' columns: types are inferred from the leaves on, through subqueries, and stand in `meta` under KIND.
+nothing but INT; Spark adds whole numbers up in the width that they have. So their lowerings ask of what type the
+operands are. A tree says so by itself, given the types of the tables' columns: types are inferred from the leaves on,
+through subqueries, and stand in `meta` under KIND.
 """
 
 from __future__ import annotations
@@ -14,7 +15,7 @@ from .base import needed
 from .lowering import type_of
 from .vocabulary import word_of
 
-KIND = "postgres-kind"
+KIND = "inferred-kind"
 INTEGERS = ("TINYINT", "SMALLINT", "INT", "UTINYINT", "USMALLINT", "UINT", "BIGINT")
 TABLES = Mapping[str, Mapping[str, str]]
 Columns = dict[str, "str | None"]

@@ -1,0 +1,212 @@
+"""One session in a Spark, over tables that it reads and public ones of ours.
+
+It is a session of ours alone: functions, views and settings of others are not in it. Views of the schema's tables are
+temporary views of the session. Binding parses and analyses a statement, which looks at names and types and at no row.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import itertools
+import logging
+import threading
+from collections.abc import Collection, Iterator, Mapping, Sequence
+from dataclasses import replace
+from typing import Any
+
+from ..errors import DataError, PlanError, guarded
+from ..schema import Table
+from .base import Source, needed
+from .frames import Frame
+from .raw_cells import Cell
+from .session import RawTable, Settings
+from .spark import SPARK
+from .spark_cells import cell_of
+from .spark_place import SparkPlace, close
+from .spark_tables import SparkFrame, SparkTable, cells_of
+from .spark_templates import name_in_quotes
+from .typed_session import TypedSession
+
+_NUMBERS = itertools.count()
+_LOGGER = "SQLQueryContextLogger"
+"""By which pyspark writes the text of every error to the standard error stream."""
+
+
+class SparkSession(TypedSession):
+    """Tables of the Spark that the first of them names; public frames are sent along."""
+
+    takes = (SparkTable, SparkFrame, Frame)
+    lowering = SPARK
+
+    def __init__(
+        self,
+        tables: Mapping[str, tuple[Table, Source]],
+        settings: Settings,
+        only: Mapping[str, tuple[str, Sequence[str]]],
+        unread: Collection[str],
+        *,
+        place: SparkPlace,
+    ) -> None:
+        self._place = place
+        self._opened: Any = None
+        self._typed = {}
+        super().__init__(tables, settings, only, unread)
+
+    def _start(self) -> None:
+        for name, (table, source) in self._given.items():
+            if table.private and isinstance(source, Frame) and name in self._unread:
+                raise PlanError(
+                    f"table {name!r} is private and in memory, and is not sent to a cluster, which may log it: write "
+                    "it as Parquet for Spark, or give all tables as files or frames"
+                )
+        self._opened = self._place.session()
+
+    def _raw(self, name: str, *, flagged: bool) -> RawTable:
+        table, source = self._given[name]
+        called = f"_raw_{list(self._given).index(name)}{'_flagged' * flagged}"
+        if isinstance(source, Frame):
+            rows, cells = _sent(table, source, flagged=flagged)
+            frame = guarded(lambda: self._opened.createDataFrame(rows))
+        else:
+            assert isinstance(source, SparkTable | SparkFrame)
+            frame = source.scan(self._opened, table)
+            cells = cells_of(frame, table)
+        guarded(lambda: frame.createOrReplaceTempView(called))
+        return RawTable(name_in_quotes(called), cells)
+
+    def _refilled(self, names: Collection[str]) -> bool:
+        """The files are those that were there when the session was opened."""
+        return not any(isinstance(self._given[name][1], Frame) for name in names)
+
+    def _own_quotes(self, name: str) -> str:
+        return name_in_quotes(name)
+
+    def _make_view(self, name: str, text: str, lists: Mapping[str, Sequence[str]]) -> None:
+        called = self._called(name)
+        guarded(lambda: self._opened.sql(f"CREATE OR REPLACE TEMPORARY VIEW {called} AS {text}"))
+
+    def _bound(self, text: str) -> Any:
+        """Spark looks names and types up, and says of what type the columns are. It plans nothing yet."""
+        frame, condition = None, ""
+        with _unlogged():
+            try:
+                frame = self._opened.sql(text)
+                _ = frame.schema
+            except Exception as problem:
+                if type(problem).__name__ not in ("AnalysisException", "ParseException"):
+                    frame, condition = None, "-"
+                else:
+                    condition = _condition(problem)
+        if condition == "-" or (frame is None and not condition):
+            raise DataError  # outside the handler, so that Spark's words are not the context
+        if condition:
+            cause = f"the engine does not take this statement ({condition})"
+            raise PlanError(cause, cause=cause, code="not-taken")
+        return frame
+
+    def _read_to_the_end(self, text: str, bound: Any) -> Any:
+        with _unlogged(), self._in_time():
+            return _plain(bound.toArrow())
+
+    @contextlib.contextmanager
+    def _in_time(self) -> Iterator[None]:
+        """Jobs of the statement bear a mark of their own, by which a clock, or whoever interrupts, stops these."""
+        tag, clock = f"sfumato-{next(_NUMBERS)}", None
+        self._opened.addTag(tag)
+        if self._settings.seconds is not None:
+            clock = threading.Timer(self._settings.seconds, self._stop, [tag])
+            clock.daemon = True
+            clock.start()
+        try:
+            yield
+        except BaseException:
+            self._stop(tag)
+            raise
+        finally:
+            if clock is not None:
+                clock.cancel()
+            with contextlib.suppress(Exception):
+                self._opened.removeTag(tag)
+
+    def _stop(self, tag: str) -> None:
+        with contextlib.suppress(Exception):
+            self._opened.interruptTag(tag)
+
+    def close(self) -> None:
+        opened, self._opened = self._opened, None
+        if opened is not None:
+            close(opened)
+
+
+def _condition(problem: Exception) -> str:
+    """Which error it is, by its name in Spark's list of them: a word of Spark's, and no text of anybody's."""
+    with contextlib.suppress(Exception):
+        return str(problem.getCondition()) or "no name"  # type: ignore[attr-defined]
+    return "no name"
+
+
+@contextlib.contextmanager
+def _unlogged() -> Iterator[None]:
+    logger = logging.getLogger(_LOGGER)
+    before, logger.disabled = logger.disabled, True
+    try:
+        yield
+    finally:
+        logger.disabled = before
+
+
+def _plain(rows: Any) -> Any:
+    """Moments without a zone, as the statement's own are."""
+    types = needed("pyarrow").types
+    for place, field in enumerate(rows.schema):
+        if types.is_timestamp(field.type) and field.type.tz:
+            rows = rows.set_column(place, field.name, rows.column(place).cast(needed("pyarrow").timestamp("us")))
+    return rows
+
+
+def _sent(table: Table, source: Frame, *, flagged: bool) -> tuple[Any, dict[str, Cell]]:
+    """A table in memory, as Spark takes it, and its cells."""
+    cells, flags = ([f"{sign}{place}" for place in range(len(table.columns))] for sign in ("c", "t"))
+    source.check(table)
+    rows = guarded(lambda: source.arrow(table, cells, flags if flagged else None))
+    rows = guarded(lambda: _taken(rows))
+    columns = {}
+    for column, cell, flag in zip(table.columns, cells, flags, strict=True):
+        own = cell_of(name_in_quotes(cell), _type_of(rows.schema.field(cell).type))
+        if own is None:
+            raise PlanError(f"table {table.name!r} in memory has a column of a type that is not sent to Spark")
+        there = f"COALESCE({name_in_quotes(flag)}, FALSE)"
+        columns[column] = replace(own, there=there) if flag in rows.column_names else own
+    return rows, columns
+
+
+def _taken(rows: Any) -> Any:
+    """In types that Spark has: none without a sign, and no codes for texts."""
+    arrow = needed("pyarrow")
+    wider = {
+        "uint8": arrow.int16(), "uint16": arrow.int32(), "uint32": arrow.int64(), "uint64": arrow.decimal128(20, 0),
+        "halffloat": arrow.float64(), "large_string": arrow.string(), "string_view": arrow.string(),
+    }  # fmt: skip
+    for place, field in enumerate(rows.schema):
+        kind = field.type.value_type if arrow.types.is_dictionary(field.type) else field.type
+        kind = wider.get(str(kind), kind)
+        if kind != field.type:
+            rows = rows.set_column(place, field.name, rows.column(place).cast(kind))
+    return rows
+
+
+def _type_of(kind: Any) -> str:
+    """Spark's name of an Arrow type."""
+    types = needed("pyarrow").types
+    if types.is_decimal(kind):
+        return f"decimal({kind.precision},{kind.scale})"
+    if types.is_timestamp(kind):
+        return "timestamp"
+    by_name = {
+        "int8": "tinyint", "int16": "smallint", "int32": "int", "int64": "bigint", "float": "float", "double": "double",
+        "bool": "boolean", "string": "string", "date32[day]": "date",
+    }  # fmt: skip
+    return by_name.get(str(kind), str(kind))
+
+
+SparkPlace.opens = SparkSession
