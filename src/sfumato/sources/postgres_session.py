@@ -14,27 +14,26 @@ from typing import Any
 
 from ..errors import DataError, PlanError
 from ..schema import Table
-from .base import Source, needed, quoted
+from .base import Source
 from .frames import Frame
-from .lean import Lean
-from .mentions import mentions
 from .postgres_rows import arrow_of, described, sent
 from .postgres_server import PostgresServer
 from .postgres_tables import PostgresTable
-from .postgresql import POSTGRES, PostgresEngine, name_of, view_of
+from .postgresql import POSTGRES
 from .raw_cells import Cell
-from .reading import RAW, Reading, flag_of, with_flags
-from .session import RawTable, Session, Settings
-from .statements import checked
+from .reading import RAW, Reading
+from .server_session import ServerSession
+from .session import RawTable, Settings
 
 _WITH = "WITH "
 
 
-class PostgresSession(Session):
+class PostgresSession(ServerSession):
     """Tables of the server that the first of them names; public frames are sent along with each statement."""
 
     takes = (PostgresTable, Frame)
     lowering = POSTGRES
+    written_out = "AS NOT MATERIALIZED"
 
     def __init__(
         self,
@@ -47,17 +46,10 @@ class PostgresSession(Session):
     ) -> None:
         self._server = server
         self._opened: Any = None
-        self._texts: dict[str, str] = {}
-        self._typed: dict[str, PostgresEngine] = {}
         super().__init__(tables, settings, only, unread)
 
     def _start(self) -> None:
-        for name, (table, source) in self._given.items():
-            if table.private and isinstance(source, Frame) and name in self._unread:
-                raise PlanError(
-                    f"table {name!r} is private and in memory, and is not sent to a server, which may log it: bring it "
-                    "into the database, or give all tables as files or frames"
-                )
+        self._no_private_frames()
         self._opened = self._server.connect(self._settings)
 
     def _raw(self, name: str, *, flagged: bool) -> RawTable:
@@ -76,50 +68,6 @@ class PostgresSession(Session):
         if cell.kind != "flag":
             return read
         return replace(read, cell=read.cell.replace(f"CAST({RAW} AS", f"CAST(CAST({RAW} AS INT) AS"))
-
-    def _called(self, name: str) -> str:
-        return quoted(name_of(name))
-
-    def _cell(self, read: Reading, raw: str) -> str:
-        return raw if read.cell == RAW else self._words(read.cell).replace(quoted(RAW), raw)
-
-    def _make_view(self, name: str, text: str, lists: Mapping[str, Sequence[str]]) -> None:
-        self._texts[name] = text
-
-    def _with_views(self, text: str) -> str:
-        """The statement with the views that it may mean in front of it."""
-        called = {quoted(view_of(name)): view for name, view in self._texts.items()}
-        views = [f"{name} AS NOT MATERIALIZED ({view})" for name, view in called.items() if name in text]
-        if not views:
-            return text
-        own = text.removeprefix(_WITH)
-        return f"{_WITH}{', '.join(views)}{' ' if own == text else ', '}{own}"
-
-    def _checked(self, tree: Any, change: Lean | None = None) -> str:
-        names = [*self.tables, *map(with_flags, self.tables), *self._kept]
-        return checked(tree, names, self._engine_of(tree), change)
-
-    def _engine_of(self, tree: Any) -> PostgresEngine:
-        """The words, as they are for the types of the tables that a statement mentions."""
-        if not isinstance(tree, needed("sqlglot").exp.Query):
-            return POSTGRES
-        mentioned = {name.lower() for name in mentions(tree).tables}
-        types: dict[str, dict[str, str]] = {}
-        for name, (table, _) in self._given.items():
-            if {name.lower(), with_flags(name).lower()} & mentioned:
-                columns = {column.lower(): kind for column, kind in self._types_of(name).items()}
-                flags = {flag.lower(): "BOOLEAN" for column in table.columns if (flag := flag_of(table, column))}
-                types |= {name.lower(): columns, with_flags(name).lower(): columns | flags}
-        key = str(types)
-        if key not in self._typed:
-            self._typed[key] = replace(POSTGRES, tables=types)
-        return self._typed[key]
-
-    def run(self, tree: Any) -> Any:
-        """With the columns' names as the statement writes them: the server tells upper from lower case."""
-        rows = super().run(tree)
-        names = list(tree.named_selects)
-        return rows if "*" in names or len(names) != rows.num_columns else rows.rename_columns(names)
 
     def _bound(self, text: str) -> Any:
         """The server looks names and types up, and says of what type the columns are. It plans nothing yet: for that it

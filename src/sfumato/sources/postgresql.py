@@ -8,42 +8,26 @@ collations, truth values) is in `postgres_numbers`, `postgres_casts` and `postgr
 
 from __future__ import annotations
 
-import hashlib
-from collections.abc import Callable, Mapping
-from dataclasses import dataclass, field
+from collections.abc import Callable
+from dataclasses import dataclass
 from typing import Any
 
 from . import postgres_casts as casts
 from . import postgres_numbers as numbers
 from . import postgres_texts as texts
 from .base import needed
-from .lowering import Change, Engine, as_is
+from .lowering import as_is
 from .postgres_numbers import OWN, refusal
 from .postgres_templates import written
 from .postgres_texts import of, of_node
-from .postgres_types import INTEGERS, KIND, annotate, kind_of
-from .statements import in_scope
-from .vocabulary import word_of
+from .postgres_types import INTEGERS, kind_of
+from .typed_engine import TypedEngine
 
 _AS_IS = """
     negative size floor ceiling equal different less at_most greater at_least same not_same between among exists is_null
     both either not branch first_present null_if joined lower upper reverse count all_true any_true row_number
     rank dense_rank first_of last_of table_once
 """
-_LONGEST = 63  # bytes of a name, behind which the server cuts it off
-
-
-def name_of(name: str) -> str:
-    """A name as the server is told it, always in quotes: upper and lower case are one, as in the vocabulary."""
-    small = "".join(sign.lower() if sign.isascii() else sign for sign in name)
-    if len(small.encode("utf-8", "surrogatepass")) <= _LONGEST:
-        return small
-    return f"long_{hashlib.sha256(small.encode('utf-8', 'surrogatepass')).hexdigest()[:32]}"
-
-
-def view_of(name: str) -> str:
-    """What the view of a table is called in a statement's WITH, where the statement's own tables may be called so."""
-    return name_of(f"_view_{name}")
 
 
 def _sum(x: Any) -> Any:
@@ -100,38 +84,13 @@ def _several(function: str) -> Callable[..., Any]:
 
 
 @dataclass(frozen=True, eq=False)
-class PostgresEngine(Engine):
-    """The words, and the types of the tables' columns, in lower case: what some words become depends on them."""
+class PostgresEngine(TypedEngine):
+    """The words of PostgreSQL."""
 
-    tables: Mapping[str, Mapping[str, str]] = field(default_factory=dict)
-
-    def lowered(self, tree: Any, change: Change | None = None) -> Any:
+    def settle(self, around: Any) -> None:
         exp = needed("sqlglot").exp
-        around = exp.Paren(this=tree.copy())
-        if change is not None:
-            change(around.this)
-        annotate(around.this, self.tables)
-        for table in list(around.find_all(exp.Table)):
-            if table.name.lower() in self.tables and table.name.lower() not in in_scope(table, exp):
-                table.set("alias", table.args.get("alias") or exp.TableAlias(this=exp.to_identifier(table.name)))
-                table.set("this", exp.to_identifier(view_of(table.name)))
-        for node in reversed(list(around.this.walk())):
-            if isinstance(node, exp.Identifier):
-                node.set("this", name_of(node.name))
-                node.set("quoted", True)
-                continue
-            word = word_of(node)
-            lower = as_is if word is None else self.words.get(word.name, as_is)
-            if word is None or lower is as_is:
-                continue
-            own = lower(node) if word.node else lower(*node.expressions)
-            if own is not node:
-                if kind_of(node) is not None:
-                    own.meta[KIND] = kind_of(node)
-                node.replace(own)
         for node in list(around.find_all(exp.Literal)):
             _settle(node, exp)
-        return around.this.pop()
 
 
 def _settle(node: Any, exp: Any) -> None:

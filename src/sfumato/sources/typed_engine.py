@@ -1,0 +1,82 @@
+"""An engine whose words depend on types: those of all expressions are inferred from the tables' columns on, and each
+word is asked for its own SQL after what stands in it.
+
+Names are written in quotes and in lower case, as upper and lower case are one in the vocabulary. What other engines
+have as views stands in front of a statement (`server_session`), under names that no table of a statement has.
+"""
+
+from __future__ import annotations
+
+import hashlib
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from typing import Any
+
+from .base import needed
+from .lowering import Change, Engine, as_is
+from .postgres_types import KIND, annotate, kind_of
+from .statements import in_scope
+from .vocabulary import word_of
+
+
+def name_of(name: str, most: int = 63) -> str:
+    """A name as a server is told it, of so many bytes at most: a longer one becomes a hash."""
+    small = "".join(sign.lower() if sign.isascii() else sign for sign in name)
+    if len(small.encode("utf-8", "surrogatepass")) <= most:
+        return small
+    return f"long_{hashlib.sha256(small.encode('utf-8', 'surrogatepass')).hexdigest()[:32]}"
+
+
+@dataclass(frozen=True, eq=False)
+class TypedEngine(Engine):
+    """The words, and the types of the tables' columns, in lower case: what some words become depends on them."""
+
+    tables: Mapping[str, Mapping[str, str]] = field(default_factory=dict)
+
+    def name_of(self, name: str) -> str:
+        return name_of(name)
+
+    def view_of(self, name: str) -> str:
+        """What the view of a table is called in a statement's WITH, where the statement's own tables may be called
+        so."""
+        return self.name_of(f"_view_{name}")
+
+    def lowered(self, tree: Any, change: Change | None = None) -> Any:
+        exp = needed("sqlglot").exp
+        around = exp.Paren(this=tree.copy())
+        if change is not None:
+            change(around.this)
+        self.prepare(around)
+        annotate(around.this, self.tables)
+        for table in list(around.find_all(exp.Table)):
+            if table.name.lower() in self.tables and table.name.lower() not in in_scope(table, exp):
+                table.set("alias", table.args.get("alias") or exp.TableAlias(this=exp.to_identifier(table.name)))
+                table.set("this", exp.to_identifier(self.view_of(table.name)))
+        for node in reversed(list(around.this.walk())):
+            if isinstance(node, exp.Identifier):
+                node.set("this", self.name_of(node.name))
+                node.set("quoted", True)
+                continue
+            word = word_of(node)
+            lower = as_is if word is None else self.words.get(word.name, as_is)
+            own = self.other(node) if word is None or lower is as_is else None
+            if own is None:
+                if word is None or lower is as_is:
+                    continue
+                own = lower(node) if word.node else lower(*node.expressions)
+            if own is not node:
+                if kind_of(node) is not None:
+                    own.meta[KIND] = kind_of(node)
+                node.replace(own)
+        self.settle(around)
+        return around.this.pop()
+
+    def prepare(self, around: Any) -> None:
+        """Change what holds words together, before types are inferred; the statement stands in `around`."""
+
+    def other(self, node: Any) -> Any | None:
+        """What becomes of a node that is no word, or one that is meant as it is; None where it stays."""
+        return None
+
+    def settle(self, around: Any) -> None:
+        """Change what all of that left; the statement stands in `around`."""
