@@ -2,10 +2,12 @@
 
 from .base import Connection, Source
 from .connections import connect, engine_of, engine_settings
+from .dbapi_tables import DatabaseTable
 from .examples import Examples
 from .files import Csv, DuckDBTable, Parquet
 from .frames import Frame
 from .given import source
+from .mariadb_session import MariaDBSession
 from .postgres_session import PostgresSession
 from .postgres_tables import PostgresTable
 from .session import Session
@@ -16,9 +18,11 @@ from .whole import columns_of, compare_columns
 __all__ = [
     "Connection",
     "Csv",
+    "DatabaseTable",
     "DuckDBTable",
     "Examples",
     "Frame",
+    "MariaDBSession",
     "Parquet",
     "PostgresSession",
     "PostgresTable",
