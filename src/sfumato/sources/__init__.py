@@ -1,6 +1,7 @@
 """Where tables live, and one engine session over them: address -> connection with run(tree) -> Arrow."""
 
 from .base import Connection, Source
+from .clickhouse_session import ClickHouseSession
 from .connections import connect, engine_of, engine_settings
 from .dbapi_tables import DatabaseTable
 from .examples import Examples
@@ -16,6 +17,7 @@ from .view_definitions import compare_view, proposed_views, with_views_of_files
 from .whole import columns_of, compare_columns
 
 __all__ = [
+    "ClickHouseSession",
     "Connection",
     "Csv",
     "DatabaseTable",

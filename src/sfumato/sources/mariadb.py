@@ -7,7 +7,6 @@ a share (`value_at` is a gap), no FULL JOIN, and no frames by RANGE over values 
 
 from __future__ import annotations
 
-import hashlib
 from dataclasses import dataclass
 from typing import Any
 
@@ -19,14 +18,13 @@ from .lowering import as_is
 from .mariadb_numbers import written
 from .postgres_types import kind_of
 from .sql_texts import of, of_node
-from .typed_engine import TypedEngine, name_of
+from .typed_engine import TypedEngine, plain_name_of
 
 _AS_IS = """
     size equal different less at_most greater at_least same not_same between among exists is_null both either not case
     branch first_present null_if lower upper count minimum maximum row_number rank dense_rank tile earlier later
     first_of last_of nth_of table_once
 """
-_PLAIN = frozenset("abcdefghijklmnopqrstuvwxyz0123456789_ .-")
 
 
 @dataclass(frozen=True, eq=False)
@@ -34,18 +32,16 @@ class MariaEngine(TypedEngine):
     """The words of MariaDB, and how it holds a statement together."""
 
     def name_of(self, name: str) -> str:
-        """Letters with accents are one with those without in the server's names: such a name becomes a hash."""
-        small = name_of(name)
-        if set(small) <= _PLAIN and small == small.strip():
-            return small
-        return f"long_{hashlib.sha256(small.encode('utf-8', 'surrogatepass')).hexdigest()[:32]}"
+        return plain_name_of(name)
 
     def check(self, tree: Any) -> None:
         super().check(tree)
-        check_joins_and_frames(tree, self.name)
+        check_joins(tree, self.name)
+        check_frames(tree, self.name)
 
     def prepare(self, around: Any) -> None:
         without_qualify(around)
+        flatten(around)
         name_subqueries(around)
         nulls_in_order(around)
         for cte in around.find_all(needed("sqlglot").exp.CTE):
@@ -54,17 +50,22 @@ class MariaEngine(TypedEngine):
     def other(self, node: Any) -> Any | None:
         exp = needed("sqlglot").exp
         if isinstance(node, exp.Case):
-            return _case(node)
+            return passed_on(node)
         if isinstance(node, exp.Window) and isinstance(node.this, exp.Lag | exp.Lead):
             return _with_default(node)
         return None
 
 
-def check_joins_and_frames(tree: Any, name: str) -> None:
+def check_joins(tree: Any, name: str) -> None:
     exp = needed("sqlglot").exp
     for join in tree.find_all(exp.Join):
         if str(join.args.get("side")).upper() == "FULL":
             raise PlanError(f"{name} has no FULL JOIN: the statement is not run there")
+
+
+def check_frames(tree: Any, name: str) -> None:
+    """Frames by values are NULL's own affair in each of the engines."""
+    exp = needed("sqlglot").exp
     for spec in tree.find_all(exp.WindowSpec):
         ends = (spec.args.get("start"), spec.args.get("end"))
         if str(spec.args.get("kind")).upper() == "RANGE" and any(isinstance(end, exp.Expr) for end in ends):
@@ -93,6 +94,45 @@ def without_qualify(around: Any) -> None:
         for part, value in (("with_", with_), ("order", order)):
             outer.set(part, value)
         select.replace(outer)
+
+
+_ROWS_AS_THEY_ARE = ("joins", "where", "group", "having", "qualify", "distinct", "with_", "order")
+
+
+def flatten(around: Any) -> None:
+    """A SELECT that computes from the columns of one subquery, row by row, is that subquery with other columns: the
+    server finds what stands around a subquery one level out, and no further."""
+    exp = needed("sqlglot").exp
+    for select in reversed(list(around.find_all(exp.Select))):
+        source = select.args["from_"].this if select.args.get("from_") else None
+        inner = source.this if isinstance(source, exp.Subquery) else None
+        if not isinstance(inner, exp.Select) or any(select.args.get(part) for part in _ROWS_AS_THEY_ARE):
+            continue
+        if any(inner.args.get(part) for part in ("group", "distinct", "order", "with_", "qualify")):
+            continue
+        given = {shown.alias_or_name.lower(): shown.unalias() for shown in inner.expressions}
+        outer = list(select.find_all(exp.Column, exp.Star, exp.AggFunc, exp.Window, exp.Query, exp.Anonymous))
+        inside = [node for node in outer if _is_within(node, select.expressions)]
+        if not all(isinstance(node, exp.Column) and node.name.lower() in given for node in inside):
+            continue
+        columns = [
+            exp.Paren(this=exp.alias_(shown.unalias().copy(), shown.alias_or_name, quoted=True))
+            for shown in select.expressions
+        ]
+        for column in columns:
+            for node in list(column.find_all(exp.Column)):
+                node.replace(exp.Paren(this=given[node.name.lower()].copy()))
+        inner = inner.copy()
+        inner.set("expressions", [column.this for column in columns])
+        select.replace(inner)
+
+
+def _is_within(node: Any, parts: list[Any]) -> bool:
+    while node is not None and node.parent is not None:
+        if any(node is part for part in parts):
+            return True
+        node = node.parent
+    return False
 
 
 def name_subqueries(around: Any) -> None:
@@ -127,7 +167,7 @@ def _shown_as(value: Any, order: Any, exp: Any) -> Any:
     return value
 
 
-def _case(node: Any) -> Any | None:
+def passed_on(node: Any) -> Any | None:
     """A value that is tested for being there and then taken is the value."""
     exp = needed("sqlglot").exp
     if node.this is not None or len(node.args["ifs"]) != 1 or node.args.get("default") is not None:

@@ -9,7 +9,7 @@ _BITS = {"tinyint": 8, "smallint": 16, "mediumint": 24, "int": 32, "bigint": 64}
 _TEXTS = ("char", "varchar", "tinytext", "text", "mediumtext", "longtext", "enum", "set")
 _WIDEST = 38
 _LONGEST_KEY = 250
-"""Characters of a key that is compared as it is. Sorting looks at the first bytes of a text alone."""
+"""Characters of a key that is compared as it is: sorting and temporary tables are made for short ones."""
 
 
 def cell_of(raw: str, type_: str, unsigned: bool = False, digits: tuple[int, int] | None = None) -> Cell | None:
@@ -43,8 +43,8 @@ def cell_of(raw: str, type_: str, unsigned: bool = False, digits: tuple[int, int
 def text_cell(text: str) -> Cell:
     there = f"COALESCE(REGEXP_INSTR({text}, {quoted_text(_SIGN)}) > 0, FALSE)"
     key = (
-        f"CASE WHEN CHAR_LENGTH({text}) <= {_LONGEST_KEY} THEN {text} "
-        f"ELSE CONCAT(LEFT({text}, 100), ' sha256:', SHA2({text}, 256)) END"
+        f"CAST(CASE WHEN CHAR_LENGTH({text}) <= {_LONGEST_KEY} THEN {text} "
+        f"ELSE CONCAT(LEFT({text}, 100), ' sha256:', SHA2({text}, 256)) END AS CHAR({_LONGEST_KEY}))"
     )
     return Cell(text, "text", there, key=key)
 

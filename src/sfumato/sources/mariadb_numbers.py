@@ -27,6 +27,8 @@ SPANS = {
     "INT128": (-(2**127), 2**127 - 1),
 }  # fmt: skip
 WIDE = "DECIMAL(39, 0)"
+_WHOLE = "sfumato-whole"
+"""Marks a DOUBLE that was a whole number."""
 _DIGITS = "DECIMAL(65, 25)"
 
 
@@ -116,6 +118,8 @@ def quotient(node: Any) -> Any:
     if number:
         cut = "v_a" if abs(number) >= 1 else within("v_a", INFINITE * abs(number))
         return written(f"{cut} / {double_text(number)}", a=double(node.this))
+    if node.expression.unnest().meta.get(_WHOLE):  # it is 0, which gives NULL, or 1 and more
+        return written(f"{within('v_a', INFINITE)} / v_b", a=double(node.this), b=node.expression)
     tiny = double_text(2.0**-511)
     text = (
         f"CASE WHEN ABS(v_b) >= {tiny} THEN {within('v_a', 2.0**511)} / v_b WHEN v_b < 0 "
@@ -252,7 +256,10 @@ def cast(node: Any) -> Any:
     if to == "VARCHAR" and kind == "VARCHAR":
         return x
     exact = number if number is not None and to != "VARCHAR" else None
-    return with_number(written(f"CAST(v_x AS {own_type(node.to)})", x=x), exact)
+    made = with_number(written(f"CAST(v_x AS {own_type(node.to)})", x=x), exact)
+    if to == "DOUBLE" and kind in (*INTEGERS, "INT128"):
+        made.meta[_WHOLE] = True
+    return made
 
 
 def nearest(x: Any, to: Any) -> Any:

@@ -13,8 +13,10 @@ SETTINGS = (
     "SET SESSION lc_time_names = 'en_US'",
     "SET SESSION sql_select_limit = DEFAULT",
     "SET SESSION sql_select_limit = 18446744073709551615",
-    # Sorting looks at no more of a text than this: keys are cut before, and longer ones told apart by their hash.
-    "SET SESSION max_sort_length = 65536",
+    # Sorting looks at no more of a text than this, and takes what begins alike for the same: it is more than a text of
+    # 65,536 characters has, which is the longest that a statement makes. Fifteen such must fit into the buffer.
+    "SET SESSION max_sort_length = 262144",
+    "SET SESSION sort_buffer_size = 67108864",
     "SET SESSION lock_wait_timeout = 30",
     "SET SESSION sql_auto_is_null = 0",
     "SET SESSION big_tables = 0",

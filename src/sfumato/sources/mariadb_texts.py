@@ -166,8 +166,9 @@ def _each(text: Any, parts: list[str], shown: str) -> Any:
 
 
 def one_listed(text: Any, joined: Any, between: Any) -> Any:
-    listed = ", ".join(map(quoted_text, joined.name.split(between.name)))
-    return written("CASE WHEN v_x IN (v_l) THEN v_x END", x=text, l=listed)
+    parts = joined.name.split(between.name)
+    text_of_part = f"CAST(CASE WHEN v_x IN (v_l) THEN v_x END AS CHAR({max(map(len, parts)) or 1}))"
+    return written(text_of_part, x=text, l=", ".join(map(quoted_text, parts)))
 
 
 def like(node: Any) -> Any:

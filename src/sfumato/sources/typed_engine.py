@@ -27,6 +27,18 @@ def name_of(name: str, most: int = 63) -> str:
     return f"long_{hashlib.sha256(small.encode('utf-8', 'surrogatepass')).hexdigest()[:32]}"
 
 
+_PLAIN = frozenset("abcdefghijklmnopqrstuvwxyz0123456789_ .-")
+
+
+def plain_name_of(name: str) -> str:
+    """The same of letters, digits and a few signs alone, where an engine would escape others, or take letters with
+    accents for those without: such a name becomes a hash."""
+    small = name_of(name)
+    if set(small) <= _PLAIN and small == small.strip():
+        return small
+    return f"long_{hashlib.sha256(small.encode('utf-8', 'surrogatepass')).hexdigest()[:32]}"
+
+
 @dataclass(frozen=True, eq=False)
 class TypedEngine(Engine):
     """The words, and the types of the tables' columns, in lower case: what some words become depends on them."""

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import functools
 import itertools
 import math
 import sys
@@ -14,8 +15,9 @@ import pyarrow as pa
 from sfumato import record
 from sfumato.schema import Table
 from sfumato.sources import DatabaseTable, Source, connect
+from sfumato.sources.clickhouse_numbers import quoted_text
 from tests.query.still import Still
-from tests.sources.dbapi import mariadb_server
+from tests.sources.dbapi import clickhouse_engine, mariadb_server
 
 _NAMES = itertools.count()
 _TYPES = {
@@ -43,6 +45,11 @@ def account(*grants: str, name: str = "reader") -> str:
     mariadb_server.run(
         f"CREATE USER IF NOT EXISTS {name}@localhost", *(f"GRANT {grant} TO {name}@localhost" for grant in grants)
     )
+    return _opening(name)
+
+
+@functools.cache
+def _opening(name: str) -> str:
     return named(lambda: mariadb_server.opened(name))
 
 
@@ -73,6 +80,44 @@ def store(place: str, table: str, rows: pa.Table) -> DatabaseTable:
     columns = [f'"{field.name}" {_TYPES[str(field.type)]}' for field in rows.schema]
     create(place, table, columns, list(zip(*(column.to_pylist() for column in rows.columns), strict=True)))
     return DatabaseTable(account(f"SELECT ON {place}.*"), f"{place}.{table}")
+
+
+_OF_CLICKHOUSE = {
+    "int64": "Int64", "int32": "Int32", "int16": "Int16", "double": "Float64", "bool": "Bool",
+    "date32[day]": "Date32", "timestamp[us]": "DateTime64(6, 'UTC')", "string": "String",
+}  # fmt: skip
+
+
+def clickhouse_table(name: str, columns: str, more: str = "ENGINE = MergeTree ORDER BY tuple()") -> DatabaseTable:
+    """A new table of ClickHouse."""
+    clickhouse_engine.run(f"CREATE TABLE {name} ({columns}) {more}")
+    return clickhouse(name)
+
+
+def clickhouse(name: str) -> DatabaseTable:
+    return DatabaseTable(f"{__name__}:_open_clickhouse", name, dialect="clickhouse")
+
+
+def _open_clickhouse() -> Any:
+    return clickhouse_engine.opened()
+
+
+def store_in_clickhouse(rows: pa.Table) -> DatabaseTable:
+    """A new table of ClickHouse with these rows."""
+    name = f"stored_{next(_NAMES)}"
+    columns = ", ".join(f"`{field.name}` Nullable({_OF_CLICKHOUSE[str(field.type)]})" for field in rows.schema)
+    table = clickhouse_table(name, columns)
+    listed = zip(*(column.to_pylist() for column in rows.columns), strict=True)
+    values = ", ".join(f"({', '.join(map(_constant, row))})" for row in listed)
+    if values:
+        clickhouse_engine.run(f"INSERT INTO {name} VALUES {values}")
+    return table
+
+
+def _constant(cell: Any) -> str:
+    if cell is None:
+        return "NULL"
+    return repr(cell) if isinstance(cell, int | float) else quoted_text(str(cell))
 
 
 def before_noise(plan: Any, tables: dict[str, tuple[Table, Source]]) -> bytes:

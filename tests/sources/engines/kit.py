@@ -17,6 +17,7 @@ from typing import Any
 import duckdb
 import psycopg
 
+from sfumato.sources.clickhouse import CLICKHOUSE
 from sfumato.sources.duckdb import DUCKDB
 from sfumato.sources.lowering import Engine
 from sfumato.sources.mariadb import MARIADB
@@ -24,6 +25,7 @@ from sfumato.sources.postgresql import POSTGRES
 from sfumato.sources.vocabulary import Edge, Word, read
 from tests.ledger.stores import server
 from tests.query.test_query_rewrites import FILES
+from tests.sources.engines.asked_clickhouse import CLICKHOUSE_WRONG, asked_of_clickhouse
 from tests.sources.engines.asked_mariadb import MARIADB_WRONG, asked_of_mariadb
 from tests.sources.engines.sqlite import SQLITE, SQLITE_WRONG, asked_of_sqlite
 
@@ -88,6 +90,7 @@ _IN_SQLITE = frozenset(file.stem for file in FILES) - {
 MEMBERS = {
     "duckdb": Member(DUCKDB, asked_of_duckdb, rewrites=frozenset(file.stem for file in FILES)),
     "postgres": Member(POSTGRES, asked_of_postgres, POSTGRES_WRONG, rewrites=frozenset(file.stem for file in FILES)),
+    "clickhouse": Member(CLICKHOUSE, asked_of_clickhouse, CLICKHOUSE_WRONG, True, frozenset(f.stem for f in FILES)),
     "mariadb": Member(MARIADB, asked_of_mariadb, MARIADB_WRONG, flags=True, rewrites=frozenset(f.stem for f in FILES)),
     "sqlite": Member(SQLITE, asked_of_sqlite, SQLITE_WRONG, flags=True, rewrites=_IN_SQLITE),
 }
