@@ -62,6 +62,17 @@ class SourceForm(Form):
         description="in place of path: the environment variable, or the file relative to sfumato.yaml, that holds the "
         "postgresql://... address of a server",
     )
+    connect: Text | None = Field(
+        None,
+        description="in place of path: package.module:function, which opens a connection of a database's driver, or the "
+        "environment variable that holds such a text",
+    )
+    dialect: Text | None = Field(
+        None, description="with connect: whose SQL the database takes, such as mariadb (by default) or clickhouse"
+    )
+    untested: Truth = Field(
+        None, description="with connect: you know that sfumato was never run on an engine of this dialect"
+    )
     table: Text | None = Field(
         None,
         description="the table in a .duckdb file, or on a server, such as clinic.visits; by default called as here",
@@ -89,7 +100,8 @@ class TableForm(Form):
     """One table."""
 
     source: SourceForm = Field(
-        description="the file that holds the table, relative to sfumato.yaml, or the server: {postgres: CLINIC_URL}"
+        description="the file that holds the table, relative to sfumato.yaml, or the server: {postgres: CLINIC_URL}, "
+        "or the database: {connect: CLINIC_CONNECT, dialect: mariadb}"
     )
     unit: Text | None = Field(None, description="the column that names the unit of each row")
     names: Text | None = Field(

@@ -30,7 +30,8 @@ _TRUE, _FALSE = ("true", "t", "1", "yes", "y"), ("false", "f", "0", "no", "n")
 _MONTHS = {"YEAR": 12, "QUARTER": 3, "MONTH": 1}
 _SECONDS = {"HOUR": 3600, "MINUTE": 60, "SECOND": 1}
 _MONTHS_NAMED = (
-    ["January", "February", "March", "April", "May", "June", "July", "August", "September", "October", "November", "December"]
+    "January", "February", "March", "April", "May", "June", "July", "August", "September", "October", "November",
+    "December",
 )  # fmt: skip
 _DAYS_NAMED = ["Monday", "Tuesday", "Wednesday", "Thursday", "Friday", "Saturday", "Sunday"]
 

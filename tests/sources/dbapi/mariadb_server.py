@@ -1,4 +1,4 @@
-"""A real MariaDB for the tests: a private process in a folder of its own, reached through a socket there and by no port.
+"""A real MariaDB for the tests: a private process in a folder of its own, reached through a socket there, by no port.
 
 It is started when somebody asks for it, once for the test process, and ends with it. Where there is none (the package
 mariadb-server), the tests that ask for it are skipped.

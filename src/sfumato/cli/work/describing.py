@@ -14,7 +14,7 @@ from ...office.documents import AccountDocument
 from ...project import Project, ProjectError, open_project
 from ...query.cell_words import checkable
 from ...schema import Column, Table
-from ...sources import PostgresTable
+from ...sources import DatabaseTable, PostgresTable
 from ..documents import Document, Part
 from ..problems import problem_of
 from ..screen import columns, facts, say
@@ -100,6 +100,8 @@ def _place(project: Project, name: str) -> str:
     source = project.sources[name]
     if isinstance(source, PostgresTable):
         return f"{source.table or name} on the server of {Path(source.address).name}"
+    if isinstance(source, DatabaseTable):
+        return f"{source.table or name} in the {source.dialect} database of {source.connect}"
     path, folder = Path(str(getattr(source, "path", ""))).absolute(), project.folder.absolute()
     return str(path.relative_to(folder) if path.is_relative_to(folder) else path)
 
