@@ -9,8 +9,9 @@ SMALL := $(VENV)/.small
 .DEFAULT_GOAL := help
 .PHONY: help demo tools test test-all fuzz lint docs docs-serve bench bench-setup clean
 
-# What some tests use besides Python: strace kills workers at a system call, faketime moves their clocks.
-TOOLS := strace faketime
+# What some tests use besides Python: strace kills workers at a system call, faketime moves their clocks, mariadbd holds
+# tables that are asked there (its package is called otherwise).
+TOOLS := strace faketime mariadbd
 
 help:  ## list the commands
 	@grep -hE '^[a-z-]+:.*##' $(MAKEFILE_LIST) | awk -F ':.*## ' '{printf "  make %-12s %s\n", $$1, $$2}'
@@ -36,10 +37,11 @@ demo: $(SMALL)  ## a small private analysis of a generated hospital, start to en
 
 tools:
 	@missing=""; for tool in $(TOOLS); do command -v $$tool > /dev/null || missing="$$missing $$tool"; done; \
+	missing=$$(echo "$$missing" | sed 's/mariadbd/mariadb-server/'); \
 	if [ -z "$$missing" ]; then exit 0; fi; \
 	if [ "$$(id -u)" = 0 ] && command -v apt-get > /dev/null; then \
 	    echo "installing for the tests:$$missing"; \
-	    { apt-get update -qq && DEBIAN_FRONTEND=noninteractive apt-get install -y -qq $$missing; } > /dev/null 2>&1 && exit 0; \
+	    { apt-get update -qq && DEBIAN_FRONTEND=noninteractive apt-get install -y -qq --no-install-recommends $$missing; } > /dev/null 2>&1 && exit 0; \
 	fi; \
 	echo "not installed:$$missing; the tests that need them are skipped (as root: apt-get install$$missing)"
 

@@ -64,8 +64,8 @@ class SourceForm(Form):
     )
     connect: Text | None = Field(
         None,
-        description="in place of path: package.module:function, which opens a connection of a database's driver, or the "
-        "environment variable that holds such a text",
+        description="in place of path: package.module:function, which opens a connection of a database's driver, or "
+        "the environment variable that holds such a text",
     )
     dialect: Text | None = Field(
         None, description="with connect: whose SQL the database takes, such as mariadb (by default) or clickhouse"

@@ -14,6 +14,7 @@ from .postgres_tables import PostgresTable
 from .session import Session
 from .table_names import tables_read
 from .view_definitions import compare_view, proposed_views, with_views_of_files
+from .warehouse_session import WarehouseSession
 from .whole import columns_of, compare_columns
 
 __all__ = [
@@ -30,6 +31,7 @@ __all__ = [
     "PostgresTable",
     "Session",
     "Source",
+    "WarehouseSession",
     "columns_of",
     "compare_columns",
     "compare_view",

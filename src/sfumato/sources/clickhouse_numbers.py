@@ -117,11 +117,9 @@ def whole_quotient(node: Any) -> Any:
 
 def remainder(node: Any) -> Any:
     kind = kind_of(node)
-    if kind == "DOUBLE":
-        return written("v_a % v_b", a=double(node.this), b=double(node.expression))
     function = TO_INTEGER.get(kind or "")
-    if function is None:
-        raise refusal("remainder", "values that are neither integers nor doubles")
+    if function is None:  # that of doubles is computed by a quotient that was rounded
+        raise refusal("remainder", "doubles")
     return written(f"{function}(moduloOrNull({function}(v_a), {function}(v_b)))", a=node.this, b=node.expression)
 
 

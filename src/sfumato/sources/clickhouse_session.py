@@ -90,7 +90,9 @@ class ClickHouseSession(DatabaseSession):
             if not found:
                 return None, database, 0, {}
             policies = 0
-            if not type(self._opened).__module__.startswith("chdb"):  # the library has no accounts, and shows no policies
+            if not type(self._opened).__module__.startswith(
+                "chdb"
+            ):  # the library has no accounts, and shows no policies
                 ((policies,),) = self._ask(
                     f"SELECT toInt32(count()) FROM system.row_policies WHERE database = {quoted_text(database)} "
                     f"AND table IN ({name}, '*', '')"
@@ -101,8 +103,8 @@ class ClickHouseSession(DatabaseSession):
             )
             return found[0][0], database, int(policies), {str(column[0]): column for column in columns}
         raise PlanError(
-            "the database does not answer, or the account may not look into its catalogue: grant SELECT on system.tables, "
-            "system.columns and system.row_policies, and SHOW ROW POLICIES"
+            "the database does not answer, or the account may not look into its catalogue: grant SELECT on "
+            "system.tables, system.columns and system.row_policies, and SHOW ROW POLICIES"
         )
 
     def _read(self, name: str, column: str, cell: Cell, x: str) -> Reading:

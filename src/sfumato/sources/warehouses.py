@@ -8,8 +8,8 @@ engine computes a branch that is not taken. There is no NaN and no infinity: dou
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
-from dataclasses import dataclass, field, replace
+from collections.abc import Mapping
+from dataclasses import dataclass, field
 from functools import partial
 from typing import Any
 
@@ -28,9 +28,9 @@ _AS_IS = """
     first_present null_if count minimum maximum row_number rank dense_rank table_once
 """
 _TEXTS = ("joined", "lower", "upper", "characters", "listed_or_null")
-_ROUNDER = "6755399441055744e0"
+_ROUNDER = 6755399441055744.0
 """1.5 * 2^52: added to a double below 2^51 and taken away again, it leaves the nearest whole number, halves to even."""
-_MOST = "9223372036854774784e0"
+_MOST = 9223372036854774784.0
 """The largest double that 64 bits hold."""
 
 
@@ -84,6 +84,8 @@ class _Words:
         return PlanError(f"{self.name} has no word for {word!r} of {of}: the statement is not run there")
 
     def number(self, number: float) -> str:
+        if number != number:  # there is no NaN
+            return self._cast("NULL", "DOUBLE")
         shown = repr(float(number))
         return self._cast(shown if "e" in shown else f"{shown}e0", "DOUBLE")
 
@@ -133,8 +135,14 @@ class _Words:
         """Of the sizes, whose remainder has no sign; and what is divided is then a multiple."""
         wide = self._wide(node, "whole_quotient")
         a, b = (self._cast(f"ABS({self._cast(x, wide)})", wide) for x in ("v_a", "v_b"))
-        whole = f"({a} - {self._remainder(a, b)}) / NULLIF({b}, 0)"
+        whole = self._divided(a, b)
         return self.written(self._cast(f"SIGN(v_a) * SIGN(v_b) * ({whole})", wide), a=node.this, b=node.expression)
+
+    def _divided(self, a: str, b: str) -> str:
+        """Of sizes. BigQuery divides to doubles; of the others, a multiple is divided without a rest."""
+        if self.name == "BigQuery":
+            return f"DIV({a}, NULLIF({b}, 0))"
+        return f"({a} - {self._remainder(a, b)}) / NULLIF({b}, 0)"
 
     def _remainder(self, a: str, b: str) -> str:
         return f"({a} % NULLIF({b}, 0))" if self.name == "SQL Server" else f"MOD({a}, NULLIF({b}, 0))"
@@ -149,7 +157,7 @@ class _Words:
         if bits is None:
             raise self.refusal("shifted_right", "bits that are no constant")
         a, b = self._cast("v_a", wide), self._cast(str(2 ** int(bits)), wide)
-        return self.written(self._cast(f"({a} - {self._remainder(a, b)}) / {b}", wide), a=node.this)
+        return self.written(self._cast(self._divided(a, b), wide), a=node.this)
 
     def bits_of_both(self, node: Any) -> Any:
         wide, mask = self._wide(node.this, "bits_of_both"), int(number_in(node.expression) or 0)
@@ -165,13 +173,13 @@ class _Words:
         return self.written(self.cut.replace("v_x", "(v_x + SIGN(v_x) * 4.9999999999999994e-1)"), x=node.this)
 
     def _nearest(self) -> str:
-        half = self.number(2.0**51)
-        return f"CASE WHEN ABS(v_x) < {half} THEN (v_x + {_ROUNDER}) - {_ROUNDER} ELSE v_x END"
+        half, rounder = self.number(2.0**51), self.number(_ROUNDER)
+        return f"CASE WHEN ABS(v_x) < {half} THEN (v_x + {rounder}) - {rounder} ELSE v_x END"
 
     def nearest(self, x: Any, to: Any) -> Any:
         """Cut to what the type holds, and rounded then: no value makes the cast raise."""
         self._no_wide(to)
-        whole = self._nearest().replace("v_x", f"(CASE WHEN v_x > {_MOST} THEN {_MOST} WHEN v_x < -{_MOST} THEN -{_MOST} ELSE v_x END)")
+        whole = self._nearest().replace("v_x", f"({self._within('v_x', _MOST)})")
         return self.written(self._cast(whole, "BIGINT"), x=self.double(x))
 
     def nearest_or_null(self, x: Any, to: Any) -> Any:
@@ -179,7 +187,7 @@ class _Words:
         low, high = SPANS[type_of(to)]
         fits = f"({self._nearest()}) BETWEEN {self.number(low)} AND {self.number(high)}"
         if type_of(to) == "BIGINT":
-            fits = f"v_x >= {self.number(low)} AND v_x <= {_MOST}"
+            fits = f"v_x >= {self.number(low)} AND v_x <= {self.number(_MOST)}"
         whole = self.written(f"CASE WHEN {fits} THEN v_x END", x=self.double(x))
         whole.meta.update(self.double(x).meta)
         type_kept(whole, "DOUBLE")
@@ -196,7 +204,7 @@ class _Words:
         return self.written(self._cast(f"CASE WHEN v_x BETWEEN {low} AND {high} THEN v_x END", "BIGINT"), x=x)
 
     def whole_or_null(self, x: Any) -> Any:
-        whole = f"{self.cut} = v_x AND v_x >= -{_MOST} AND v_x <= {_MOST}"
+        whole = f"{self.cut} = v_x AND ABS(v_x) <= {self.number(_MOST)}"
         return self.written(self._cast(f"CASE WHEN {whole} THEN v_x END", "BIGINT"), x=self.double(x))
 
     def cast(self, node: Any) -> Any:
@@ -265,7 +273,7 @@ def _engine(name: str, dialect: str, own: Mapping[str, str], cut: str, length: s
         "size": of_node(written, "ABS(v_x)"),
         "sign": of_node(written, f"CAST(SIGN(v_x) AS {own['BIGINT']})"),
         "floor": of_node(written, "FLOOR(v_x)"),
-        "ceiling": of_node(written, "CEILING(v_x)"),
+        "ceiling": of_node(written, "CEILING(v_x)" if dialect == "tsql" else "CEIL(v_x)"),
         "cut": of(written, cut),
         "rounded": words.rounded,
         "root": of_node(written, "SQRT(CASE WHEN v_x >= 0 THEN v_x END)"),
@@ -323,5 +331,3 @@ TRINO = _engine(
 SQL_SERVER = _engine("SQL Server", "tsql", _types("BIGINT", "DECIMAL(38, 0)", "FLOAT"), "ROUND(v_x, 0, 1)")
 
 WAREHOUSES: Mapping[str, Warehouse] = {each.dialect: each for each in (SNOWFLAKE, BIGQUERY, TRINO, SQL_SERVER)}
-Opener = Callable[..., Any]
-__all__ = ["BIGQUERY", "SNOWFLAKE", "SQL_SERVER", "TRINO", "WAREHOUSES", "Warehouse", "replace"]
