@@ -9,9 +9,11 @@ SMALL := $(VENV)/.small
 .DEFAULT_GOAL := help
 .PHONY: help demo tools test test-all fuzz lint docs docs-serve bench bench-setup clean
 
-# What some tests use besides Python: strace kills workers at a system call, faketime moves their clocks, Spark runs on Java.
-TOOLS := strace faketime java
+# What some tests use besides Python: strace kills workers at a system call, faketime moves their clocks, Spark
+# runs on Java, mariadbd holds tables that are asked there.
+TOOLS := strace faketime java mariadbd
 PACKAGE_java := openjdk-17-jre-headless
+PACKAGE_mariadbd := mariadb-server
 PACKAGES := $(foreach tool,$(TOOLS),$(tool):$(or $(PACKAGE_$(tool)),$(tool)))
 
 help:  ## list the commands
@@ -41,7 +43,7 @@ tools:
 	if [ -z "$$missing" ]; then exit 0; fi; \
 	if [ "$$(id -u)" = 0 ] && command -v apt-get > /dev/null; then \
 	    echo "installing for the tests:$$missing"; \
-	    { apt-get update -qq && DEBIAN_FRONTEND=noninteractive apt-get install -y -qq $$missing; } > /dev/null 2>&1 && exit 0; \
+	    { apt-get update -qq && DEBIAN_FRONTEND=noninteractive apt-get install -y -qq --no-install-recommends $$missing; } > /dev/null 2>&1 && exit 0; \
 	fi; \
 	echo "not installed:$$missing; the tests that need them are skipped (as root: apt-get install$$missing)"
 

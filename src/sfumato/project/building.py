@@ -18,7 +18,7 @@ from ..query import Limits
 from ..query.view_checks import check_view
 from ..report.accounts.about import About
 from ..schema import Column, Schema, Table, tensor
-from ..sources import Csv, DuckDBTable, PostgresTable, Source, SparkTable, engine_settings, source
+from ..sources import Csv, DatabaseTable, DuckDBTable, PostgresTable, Source, SparkTable, engine_settings, source
 from ..units import Unit
 from .checking import Form, meant
 from .columns import ColumnForm
@@ -203,6 +203,8 @@ def _source(form: SourceForm, folder: Path) -> Source:
         return _on_a_server(form, form.postgres, folder)
     if form.spark is not None:
         return _in_spark(form, form.spark, folder)
+    if form.connect is not None:
+        return _in_a_database(form, form.connect)
     if form.path is None:
         raise said(
             "path is missing", "give the file that holds the table, or postgres: or spark: the address of a server"
@@ -249,6 +251,18 @@ def _place(address: str, folder: Path) -> str:
             "the address itself does not belong here", "give the environment variable, or the file, that holds it"
         )
     return address if address.isidentifier() else str(folder / address)
+
+
+def _in_a_database(form: SourceForm, connect: str) -> Source:
+    """What opens a connection, by name."""
+    own = {"connect", "dialect", "table", "untested"}
+    if more := sorted(form.model_fields_set - own):
+        raise said(f"a table in a database has no {more[0]}", f"leave {more[0]} out")
+    if not (connect.isidentifier() or connect.replace(":", ".", 1).replace(".", "").isidentifier()) or "://" in connect:
+        raise said(  # not shown: it may be an address with a password
+            "connect names no function", "give package.module:function, or the environment variable that holds that"
+        )
+    return DatabaseTable(connect, form.table, form.dialect or "mariadb", untested=bool(form.untested))
 
 
 def limits_of(form: ProjectForm, faults: Faults) -> Limits | None:

@@ -69,6 +69,17 @@ class SourceForm(Form):
         description="the environment variable, or the file relative to sfumato.yaml, that holds the address of a Spark "
         "(sc://..., spark://..., local[4]), which reads path or table",
     )
+    connect: Text | None = Field(
+        None,
+        description="in place of path: package.module:function, which opens a connection of a database's driver, or "
+        "the environment variable that holds such a text",
+    )
+    dialect: Text | None = Field(
+        None, description="with connect: whose SQL the database takes, such as mariadb (by default) or clickhouse"
+    )
+    untested: Truth = Field(
+        None, description="with connect: you know that sfumato was never run on an engine of this dialect"
+    )
     table: Text | None = Field(
         None,
         description="the table in a .duckdb file, or on a server, such as clinic.visits; by default called as here",
@@ -97,7 +108,7 @@ class TableForm(Form):
 
     source: SourceForm = Field(
         description="the file that holds the table, relative to sfumato.yaml, or the server: {postgres: CLINIC_URL}, "
-        "{spark: CLINIC_SPARK, table: clinic.visits}"
+        "{spark: CLINIC_SPARK, table: clinic.visits}, or the database: {connect: CLINIC_CONNECT, dialect: mariadb}"
     )
     unit: Text | None = Field(None, description="the column that names the unit of each row")
     names: Text | None = Field(

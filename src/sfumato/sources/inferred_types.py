@@ -77,6 +77,14 @@ def annotate(tree: Any, tables: TABLES) -> None:
         inference.value(tree, {}, ([("", {})],))
 
 
+def column_kinds(query: Any, tables: TABLES) -> list[str | None] | None:
+    """The types of a query's columns, in their order; None where two of them have one name."""
+    tree = query.copy()
+    columns = _Inference(needed("sqlglot").exp, {name: {**types} for name, types in tables.items()}).query(tree, {}, ())
+    names = query.named_selects
+    return list(columns.values()) if "*" in names or len(columns) == len(names) else None
+
+
 class _Inference:
     def __init__(self, exp: Any, tables: dict[str, Columns]) -> None:
         self._exp, self._tables = exp, tables

@@ -14,25 +14,26 @@ from typing import Any
 
 from ..errors import DataError, PlanError
 from ..schema import Table
-from .base import Source, quoted
+from .base import Source
 from .frames import Frame
 from .postgres_rows import arrow_of, described, sent
 from .postgres_server import PostgresServer
 from .postgres_tables import PostgresTable
-from .postgresql import POSTGRES, view_of
+from .postgresql import POSTGRES
 from .raw_cells import Cell
 from .reading import RAW, Reading
+from .server_session import ServerSession
 from .session import RawTable, Settings
-from .typed_session import TypedSession
 
 _WITH = "WITH "
 
 
-class PostgresSession(TypedSession):
+class PostgresSession(ServerSession):
     """Tables of the server that the first of them names; public frames are sent along with each statement."""
 
     takes = (PostgresTable, Frame)
     lowering = POSTGRES
+    written_out = "AS NOT MATERIALIZED"
 
     def __init__(
         self,
@@ -45,17 +46,10 @@ class PostgresSession(TypedSession):
     ) -> None:
         self._server = server
         self._opened: Any = None
-        self._texts: dict[str, str] = {}
-        self._typed = {}
         super().__init__(tables, settings, only, unread)
 
     def _start(self) -> None:
-        for name, (table, source) in self._given.items():
-            if table.private and isinstance(source, Frame) and name in self._unread:
-                raise PlanError(
-                    f"table {name!r} is private and in memory, and is not sent to a server, which may log it: bring it "
-                    "into the database, or give all tables as files or frames"
-                )
+        self._no_private_frames()
         self._opened = self._server.connect(self._settings)
 
     def _raw(self, name: str, *, flagged: bool) -> RawTable:
@@ -74,21 +68,6 @@ class PostgresSession(TypedSession):
         if cell.kind != "flag":
             return read
         return replace(read, cell=read.cell.replace(f"CAST({RAW} AS", f"CAST(CAST({RAW} AS INT) AS"))
-
-    def _own_quotes(self, name: str) -> str:
-        return quoted(name)
-
-    def _make_view(self, name: str, text: str, lists: Mapping[str, Sequence[str]]) -> None:
-        self._texts[name] = text
-
-    def _with_views(self, text: str) -> str:
-        """The statement with the views that it may mean in front of it."""
-        called = {quoted(view_of(name)): view for name, view in self._texts.items()}
-        views = [f"{name} AS NOT MATERIALIZED ({view})" for name, view in called.items() if name in text]
-        if not views:
-            return text
-        own = text.removeprefix(_WITH)
-        return f"{_WITH}{', '.join(views)}{' ' if own == text else ', '}{own}"
 
     def _bound(self, text: str) -> Any:
         """The server looks names and types up, and says of what type the columns are. It plans nothing yet: for that it

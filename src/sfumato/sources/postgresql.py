@@ -8,7 +8,6 @@ collations, truth values) is in `postgres_numbers`, `postgres_casts` and `postgr
 
 from __future__ import annotations
 
-import hashlib
 from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any
@@ -22,28 +21,13 @@ from .lowering import as_is
 from .postgres_numbers import OWN, refusal
 from .postgres_templates import written
 from .postgres_texts import of, of_node
-from .statements import in_scope
-from .typed_engine import TypedEngine, lower_case
+from .typed_engine import ServerEngine
 
 _AS_IS = """
     negative size floor ceiling equal different less at_most greater at_least same not_same between among exists is_null
     both either not branch first_present null_if joined lower upper reverse count all_true any_true row_number
     rank dense_rank first_of last_of table_once
 """
-_LONGEST = 63  # bytes of a name, behind which the server cuts it off
-
-
-def name_of(name: str) -> str:
-    """A name as the server is told it, always in quotes: upper and lower case are one, as in the vocabulary."""
-    small = lower_case(name)
-    if len(small.encode("utf-8", "surrogatepass")) <= _LONGEST:
-        return small
-    return f"long_{hashlib.sha256(small.encode('utf-8', 'surrogatepass')).hexdigest()[:32]}"
-
-
-def view_of(name: str) -> str:
-    """What the view of a table is called in a statement's WITH, where the statement's own tables may be called so."""
-    return name_of(f"_view_{name}")
 
 
 def _sum(x: Any) -> Any:
@@ -100,18 +84,8 @@ def _several(function: str) -> Callable[..., Any]:
 
 
 @dataclass(frozen=True, eq=False)
-class PostgresEngine(TypedEngine):
-    """Tables are called as their views are, and constants have a type and a collation."""
-
-    def name_of(self, name: str) -> str:
-        return name_of(name)
-
-    def prepare(self, tree: Any) -> None:
-        exp = needed("sqlglot").exp
-        for table in list(tree.find_all(exp.Table)):
-            if table.name.lower() in self.tables and table.name.lower() not in in_scope(table, exp):
-                table.set("alias", table.args.get("alias") or exp.TableAlias(this=exp.to_identifier(table.name)))
-                table.set("this", exp.to_identifier(view_of(table.name)))
+class PostgresEngine(ServerEngine):
+    """The words of PostgreSQL."""
 
     def settle(self, literal: Any) -> None:
         """Constants whose type the server would guess, or whose collation is that of its database."""

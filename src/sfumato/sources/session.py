@@ -174,7 +174,7 @@ class Session(ABC):
         table, number = self._given[name][0], list(self._given).index(name)
         scan, raw = self._raw(name, flagged=True) if flagged else self._raw_once(name)
         if name in self._unread:
-            scan = f"(SELECT * FROM {scan} WHERE false)"
+            scan = f"(SELECT * FROM {scan} WHERE false) AS _none"
         cells, values, types, lists = [], [], {}, {}
         for place, (column, meaning) in enumerate(table.columns.items()):
             if column not in columns:
@@ -190,9 +190,9 @@ class Session(ABC):
                 present = f"present_{number}_{place}"
                 cells.append(f"{cell.there} AS {present}")
                 values.append(f"{self._words(unreadable(meaning, cell, x, present))} AS {self._called(flag)}")
-        view = f"SELECT {', '.join(values)} FROM (SELECT {', '.join(cells)} FROM {scan})"
+        view = f"SELECT {', '.join(values)} FROM (SELECT {', '.join(cells)} FROM {scan}) AS _cells"
         if name in self._only:
-            view = f"SELECT * FROM ({view}) WHERE {self._words(_within(types, *self._only[name]))}"
+            view = f"SELECT * FROM ({view}) AS _all WHERE {self._words(_within(types, *self._only[name]))}"
         self._make_view(with_flags(name) if flagged else name, view, lists)
 
     def _cell(self, read: Reading, raw: str) -> str:

@@ -22,7 +22,7 @@ def filled(text: str, operands: Mapping[str, Any], dialect: str) -> Any:
         if column.name[:2] == "v_" and not column.table:
             column.replace(operand(operands[column.name[2:]]))
     tree = around.this.pop()
-    return exp.Paren(this=tree) if _is_loose(tree) else tree
+    return exp.Paren(this=tree) if is_loose(tree) else tree
 
 
 def uses(text: str, dialect: str) -> Mapping[str, int]:
@@ -33,12 +33,14 @@ def uses(text: str, dialect: str) -> Mapping[str, int]:
 def operand(node: Any) -> Any:
     """A copy that may stand inside of any expression."""
     exp = needed("sqlglot").exp
-    return exp.Paren(this=node.copy()) if _is_loose(node) else node.copy()
+    return exp.Paren(this=node.copy()) if is_loose(node) else node.copy()
 
 
-def _is_loose(node: Any) -> bool:
+def is_loose(node: Any) -> bool:
     exp = needed("sqlglot").exp
-    tight = exp.Paren | exp.Column | exp.Literal | exp.Func | exp.Subquery | exp.Boolean | exp.Null | exp.DataType
+    tight = (
+        exp.Paren | exp.Column | exp.Literal | exp.Func | exp.Subquery | exp.Boolean | exp.Null | exp.DataType | exp.Var
+    )
     return not isinstance(node, tight) or isinstance(node, exp.Connector | exp.Predicate | exp.Binary)
 
 

@@ -1,16 +1,18 @@
-"""Sessions of engines whose words depend on types: what those share that PostgreSQL and Spark have in common."""
+"""Sessions of engines whose words depend on types: what those share."""
 
 from __future__ import annotations
 
 from abc import abstractmethod
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import replace
 from typing import Any, ClassVar
 
-from .base import needed
+from ..schema import Table
+from .base import Source, needed
 from .lean import Lean
 from .mentions import mentions
 from .reading import RAW, Reading, flag_of, with_flags
-from .session import Session
+from .session import Session, Settings
 from .statements import checked
 from .typed_engine import TypedEngine
 
@@ -19,7 +21,17 @@ class TypedSession(Session):
     """Names are written in lower case and in quotes, and results get the statement's own names."""
 
     lowering: ClassVar[TypedEngine]
-    _typed: dict[str, TypedEngine]
+
+    def __init__(
+        self,
+        tables: Mapping[str, tuple[Table, Source]],
+        settings: Settings,
+        only: Mapping[str, tuple[str, Sequence[str]]],
+        unread: Collection[str],
+    ) -> None:
+        self._texts: dict[str, str] = {}
+        self._typed: dict[str, TypedEngine] = {}
+        super().__init__(tables, settings, only, unread)
 
     @abstractmethod
     def _own_quotes(self, name: str) -> str:

@@ -19,13 +19,17 @@ import duckdb
 import psycopg
 import pytest
 
+from sfumato.sources.clickhouse import CLICKHOUSE
 from sfumato.sources.duckdb import DUCKDB
 from sfumato.sources.lowering import Engine
+from sfumato.sources.mariadb import MARIADB
 from sfumato.sources.postgresql import POSTGRES
 from sfumato.sources.spark import SPARK
 from sfumato.sources.vocabulary import Edge, Word, read
 from tests.ledger.stores import server
 from tests.query.test_query_rewrites import FILES
+from tests.sources.engines.asked_clickhouse import CLICKHOUSE_WRONG, asked_of_clickhouse
+from tests.sources.engines.asked_mariadb import MARIADB_WRONG, asked_of_mariadb
 from tests.sources.engines.sqlite import SQLITE, SQLITE_WRONG, asked_of_sqlite
 from tests.sources.spark import kit as spark_kit
 
@@ -120,10 +124,14 @@ def asked_of_spark(text: str) -> list[tuple[Any, ...]]:
     return spark_kit.asked(text)
 
 
+_WITHOUT_FRAMES = frozenset(file.stem for file in FILES) - {"frame_by_range"}
+
 MEMBERS = {
     "duckdb": Member(DUCKDB, asked_of_duckdb, rewrites=frozenset(file.stem for file in FILES)),
     "postgres": Member(POSTGRES, asked_of_postgres, POSTGRES_WRONG, rewrites=frozenset(file.stem for file in FILES)),
     "spark": Member(SPARK, asked_of_spark, SPARK_WRONG, rewrites=frozenset(file.stem for file in FILES), slow=True),
+    "clickhouse": Member(CLICKHOUSE, asked_of_clickhouse, CLICKHOUSE_WRONG, True, _WITHOUT_FRAMES),
+    "mariadb": Member(MARIADB, asked_of_mariadb, MARIADB_WRONG, True, _WITHOUT_FRAMES),
     "sqlite": Member(SQLITE, asked_of_sqlite, SQLITE_WRONG, flags=True, rewrites=_IN_SQLITE),
 }
 

@@ -14,7 +14,7 @@ from ...office.documents import AccountDocument
 from ...project import Project, ProjectError, open_project
 from ...query.cell_words import checkable
 from ...schema import Column, Table
-from ...sources import PostgresTable, SparkTable
+from ...sources import DatabaseTable, PostgresTable, SparkTable
 from ..documents import Document, Part
 from ..problems import problem_of
 from ..screen import columns, facts, say
@@ -102,6 +102,8 @@ def _place(project: Project, name: str) -> str:
         return f"{source.table or name} on the server of {Path(source.address).name}"
     if isinstance(source, SparkTable):
         return f"{source.table or source.path} in the Spark of {Path(source.address).name}"
+    if isinstance(source, DatabaseTable):
+        return f"{source.table or name} in the {source.dialect} database of {source.connect}"
     path, folder = Path(str(getattr(source, "path", ""))).absolute(), project.folder.absolute()
     return str(path.relative_to(folder) if path.is_relative_to(folder) else path)
 

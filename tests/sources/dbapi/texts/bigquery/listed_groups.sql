@@ -1,0 +1,58 @@
+WITH `_pairs` AS (
+  SELECT
+    `_unit`,
+    `k0`,
+    (CASE WHEN COUNT(*) IS NULL THEN 4398046511104 WHEN 4398046511104 IS NULL THEN COUNT(*) WHEN COUNT(*) <= 4398046511104 THEN COUNT(*) ELSE 4398046511104 END) AS `s0`
+  FROM (
+    SELECT
+      *
+    FROM (
+      SELECT
+        `visits`.`_unit` AS `_unit`,
+        `visits`.`drug` AS `k0`
+      FROM (
+        SELECT
+          `patient` AS `_unit`,
+          `patient` AS `patient`,
+          `drug` AS `drug`
+        FROM `visits`
+        WHERE
+          NOT `patient` IS NULL
+      ) AS `visits`
+    ) AS `_all`
+    WHERE
+      CAST(`k0` AS STRING) IN ('x', 'y')
+  ) AS `_rows`
+  WHERE
+    NOT `k0` IS NULL AND NOT `_unit` IS NULL
+  GROUP BY
+    `_unit`,
+    `k0`
+), `_units` AS (
+  SELECT
+    `_unit`,
+    COUNT(*) AS `t`,
+    SUM(CAST((CASE WHEN CAST(DIV(CAST(((CAST((CAST(`s0` AS INT64) * CAST(1048513 AS INT64)) AS INT64) + CAST(3 AS INT64))) AS INT64), NULLIF(CAST(4 AS INT64), 0)) AS INT64) IS NULL THEN 1073741823 WHEN 1073741823 IS NULL THEN CAST(DIV(CAST(((CAST((CAST(`s0` AS INT64) * CAST(1048513 AS INT64)) AS INT64) + CAST(3 AS INT64))) AS INT64), NULLIF(CAST(4 AS INT64), 0)) AS INT64) WHEN CAST(DIV(CAST(((CAST((CAST(`s0` AS INT64) * CAST(1048513 AS INT64)) AS INT64) + CAST(3 AS INT64))) AS INT64), NULLIF(CAST(4 AS INT64), 0)) AS INT64) <= 1073741823 THEN CAST(DIV(CAST(((CAST((CAST(`s0` AS INT64) * CAST(1048513 AS INT64)) AS INT64) + CAST(3 AS INT64))) AS INT64), NULLIF(CAST(4 AS INT64), 0)) AS INT64) ELSE 1073741823 END) AS BIGNUMERIC)) AS `norm`
+  FROM `_pairs`
+  GROUP BY
+    `_unit`
+), `_weights` AS (
+  SELECT
+    `_unit`,
+    CASE
+      WHEN `norm` <= 1048576
+      THEN 4096
+      WHEN `norm` >= 1073741823
+      THEN 0
+      ELSE CAST(CAST(SIGN(4294967296) * SIGN(`norm`) * (DIV(CAST(ABS(CAST(4294967296 AS BIGNUMERIC)) AS BIGNUMERIC), NULLIF(CAST(ABS(CAST(`norm` AS BIGNUMERIC)) AS BIGNUMERIC), 0))) AS BIGNUMERIC) AS INT64)
+    END AS `w`
+  FROM `_units`
+)
+SELECT
+  `k0`,
+  COALESCE(SUM(CAST((CAST(`w` AS INT64) * CAST(`s0` AS INT64)) AS BIGNUMERIC)), 0) AS `s0`
+FROM `_pairs`
+JOIN `_weights`
+  USING (`_unit`)
+GROUP BY
+  `k0`;

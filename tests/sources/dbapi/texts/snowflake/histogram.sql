@@ -1,0 +1,70 @@
+WITH "_cells" AS (
+  SELECT
+    "_unit",
+    "leaf",
+    COUNT(*) AS "c"
+  FROM (
+    SELECT
+      "visits"."_unit" AS "_unit",
+      CASE
+        WHEN "visits"."cost" >= CAST(0 AS NUMBER(38, 0))
+        AND "visits"."cost" <= CAST(100 AS NUMBER(38, 0))
+        THEN CASE
+          WHEN "visits"."cost" < CAST(10 AS NUMBER(38, 0))
+          THEN CAST(0 AS NUMBER(38, 0))
+          ELSE CASE
+            WHEN "visits"."cost" < CAST(50 AS NUMBER(38, 0))
+            THEN CAST(1 AS NUMBER(38, 0))
+            ELSE CAST(2 AS NUMBER(38, 0))
+          END
+        END
+      END AS "leaf"
+    FROM (
+      SELECT
+        "patient" AS "_unit",
+        "patient" AS "patient",
+        "cost" AS "cost"
+      FROM "visits"
+      WHERE
+        NOT "patient" IS NULL
+    ) AS "visits"
+  ) AS "_rows"
+  WHERE
+    NOT "_unit" IS NULL AND NOT "leaf" IS NULL
+  GROUP BY
+    "_unit",
+    "leaf"
+), "_pairs" AS (
+  SELECT
+    "_unit",
+    CAST((CASE WHEN SUM(CAST("c" AS NUMBER(38, 0))) IS NULL THEN 4398046511104 WHEN 4398046511104 IS NULL THEN SUM(CAST("c" AS NUMBER(38, 0))) WHEN SUM(CAST("c" AS NUMBER(38, 0))) <= 4398046511104 THEN SUM(CAST("c" AS NUMBER(38, 0))) ELSE 4398046511104 END) AS NUMBER(38, 0)) AS "s0"
+  FROM "_cells"
+  GROUP BY
+    "_unit"
+), "_units" AS (
+  SELECT
+    "_unit",
+    SUM(CAST((CASE WHEN CAST((CAST(((CAST((CAST("s0" AS NUMBER(38, 0)) * CAST(1048513 AS NUMBER(38, 0))) AS NUMBER(38, 0)) + CAST(3 AS NUMBER(38, 0)))) AS NUMBER(38, 0)) - MOD(CAST(((CAST((CAST("s0" AS NUMBER(38, 0)) * CAST(1048513 AS NUMBER(38, 0))) AS NUMBER(38, 0)) + CAST(3 AS NUMBER(38, 0)))) AS NUMBER(38, 0)), NULLIF(CAST(4 AS NUMBER(38, 0)), 0))) / NULLIF(CAST(4 AS NUMBER(38, 0)), 0) AS NUMBER(38, 0)) IS NULL THEN 1073741823 WHEN 1073741823 IS NULL THEN CAST((CAST(((CAST((CAST("s0" AS NUMBER(38, 0)) * CAST(1048513 AS NUMBER(38, 0))) AS NUMBER(38, 0)) + CAST(3 AS NUMBER(38, 0)))) AS NUMBER(38, 0)) - MOD(CAST(((CAST((CAST("s0" AS NUMBER(38, 0)) * CAST(1048513 AS NUMBER(38, 0))) AS NUMBER(38, 0)) + CAST(3 AS NUMBER(38, 0)))) AS NUMBER(38, 0)), NULLIF(CAST(4 AS NUMBER(38, 0)), 0))) / NULLIF(CAST(4 AS NUMBER(38, 0)), 0) AS NUMBER(38, 0)) WHEN CAST((CAST(((CAST((CAST("s0" AS NUMBER(38, 0)) * CAST(1048513 AS NUMBER(38, 0))) AS NUMBER(38, 0)) + CAST(3 AS NUMBER(38, 0)))) AS NUMBER(38, 0)) - MOD(CAST(((CAST((CAST("s0" AS NUMBER(38, 0)) * CAST(1048513 AS NUMBER(38, 0))) AS NUMBER(38, 0)) + CAST(3 AS NUMBER(38, 0)))) AS NUMBER(38, 0)), NULLIF(CAST(4 AS NUMBER(38, 0)), 0))) / NULLIF(CAST(4 AS NUMBER(38, 0)), 0) AS NUMBER(38, 0)) <= 1073741823 THEN CAST((CAST(((CAST((CAST("s0" AS NUMBER(38, 0)) * CAST(1048513 AS NUMBER(38, 0))) AS NUMBER(38, 0)) + CAST(3 AS NUMBER(38, 0)))) AS NUMBER(38, 0)) - MOD(CAST(((CAST((CAST("s0" AS NUMBER(38, 0)) * CAST(1048513 AS NUMBER(38, 0))) AS NUMBER(38, 0)) + CAST(3 AS NUMBER(38, 0)))) AS NUMBER(38, 0)), NULLIF(CAST(4 AS NUMBER(38, 0)), 0))) / NULLIF(CAST(4 AS NUMBER(38, 0)), 0) AS NUMBER(38, 0)) ELSE 1073741823 END) AS NUMBER(38, 0))) AS "norm"
+  FROM "_pairs"
+  GROUP BY
+    "_unit"
+), "_weights" AS (
+  SELECT
+    "_unit",
+    CASE
+      WHEN "norm" <= 1048576
+      THEN 4096
+      WHEN "norm" >= 1073741823
+      THEN 0
+      ELSE CAST(CAST(SIGN(4294967296) * SIGN("norm") * ((CAST(ABS(CAST(4294967296 AS NUMBER(38, 0))) AS NUMBER(38, 0)) - MOD(CAST(ABS(CAST(4294967296 AS NUMBER(38, 0))) AS NUMBER(38, 0)), NULLIF(CAST(ABS(CAST("norm" AS NUMBER(38, 0))) AS NUMBER(38, 0)), 0))) / NULLIF(CAST(ABS(CAST("norm" AS NUMBER(38, 0))) AS NUMBER(38, 0)), 0)) AS NUMBER(38, 0)) AS NUMBER(38, 0))
+    END AS "w"
+  FROM "_units"
+)
+SELECT
+  "leaf",
+  SUM(CAST((CAST("w" AS NUMBER(38, 0)) * CAST("c" AS NUMBER(38, 0))) AS NUMBER(38, 0))) AS "s0"
+FROM "_cells"
+JOIN "_weights"
+  USING ("_unit")
+GROUP BY
+  "leaf";
