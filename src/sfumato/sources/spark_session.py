@@ -111,22 +111,26 @@ class SparkSession(TypedSession):
     @contextlib.contextmanager
     def _in_time(self) -> Iterator[None]:
         """Jobs of the statement bear a mark of their own, by which a clock, or whoever interrupts, stops these."""
-        tag, clock = f"sfumato-{next(_NUMBERS)}", None
+        tag, over = f"sfumato-{next(_NUMBERS)}", threading.Event()
         self._opened.addTag(tag)
         if self._settings.seconds is not None:
-            clock = threading.Timer(self._settings.seconds, self._stop, [tag])
-            clock.daemon = True
-            clock.start()
+            threading.Thread(target=self._stop_late, args=(tag, over), daemon=True).start()
         try:
             yield
         except BaseException:
             self._stop(tag)
             raise
         finally:
-            if clock is not None:
-                clock.cancel()
+            over.set()
             with contextlib.suppress(Exception):
                 self._opened.removeTag(tag)
+
+    def _stop_late(self, tag: str, over: threading.Event) -> None:
+        """Again and again: a job that has not begun by then would run on."""
+        late = over.wait(self._settings.seconds)
+        while not late:
+            self._stop(tag)
+            late = over.wait(1)
 
     def _stop(self, tag: str) -> None:
         with contextlib.suppress(Exception):
