@@ -187,8 +187,13 @@ def _set_up(opened: Any, settings: Mapping[str, str]) -> None:
         opened.conf.set(name, value)
 
 
+def is_remote(opened: Any) -> bool:
+    """Is it a session of Spark Connect?"""
+    return "connect" in type(opened).__module__
+
+
 def close(opened: Any) -> None:
     """End a session of ours on a server; one of this process just ends."""
-    if "connect" in type(opened).__module__:
+    if is_remote(opened):
         with contextlib.suppress(Exception):
             opened.client.release_session()

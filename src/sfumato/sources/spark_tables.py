@@ -163,7 +163,8 @@ def _in_folder(opened: Any, path: str, table: Table) -> Any:
             return _empty(opened, schema)
         return _read(opened).option("basePath", path).schema(schema).parquet(*listed.files)
     raise PlanError(
-        f"Spark finds no Parquet files for table {table.name!r}: correct its path, and see that it may read them"
+        f"Spark finds no Parquet files for table {table.name!r}, or two of their columns have one name: correct its "
+        "path, and see that it may read them"
     )
 
 
