@@ -145,14 +145,14 @@ class SparkPlace:
         raise PlanError(f"the file {Path(self.place).name!r} holds no address: write sc://... or spark://... into it")
 
 
-def is_session(given: Any) -> bool:
+def is_session(thing: Any) -> bool:
     """Is it a SparkSession? Asks its type only."""
-    return is_of_spark(given, "SparkSession")
+    return is_of_spark(thing, "SparkSession")
 
 
-def is_of_spark(given: Any, name: str) -> bool:
+def is_of_spark(thing: Any, name: str) -> bool:
     """Is it of this class of pyspark, or of one that comes from it?"""
-    return any(kind.__module__.startswith("pyspark.") and kind.__name__ == name for kind in type(given).__mro__)
+    return any(kind.__module__.startswith("pyspark.") and kind.__name__ == name for kind in type(thing).__mro__)
 
 
 def _is_address(text: str) -> bool:

@@ -64,6 +64,7 @@ class SparkSession(TypedSession):
     def _raw(self, name: str, *, flagged: bool) -> RawTable:
         table, source = self._given[name]
         called = f"_raw_{list(self._given).index(name)}{'_flagged' * flagged}"
+        cells: Mapping[str, Cell]
         if isinstance(source, Frame):
             rows, cells = _sent(table, source, flagged=flagged)
             frame = guarded(lambda: self._opened.createDataFrame(rows))
@@ -144,8 +145,8 @@ class SparkSession(TypedSession):
 
 
 def _marks(opened: Any) -> tuple[Any, Any, Any]:
-    """How jobs are marked, not marked any more, and cancelled by their mark. A session of this process would cancel those
-    of its own thread alone; its context cancels them from any."""
+    """How jobs are marked, not marked any more, and cancelled by their mark. A session of this process would cancel
+    those of its own thread alone; its context cancels them from any."""
     if is_remote(opened):
         return opened.addTag, opened.removeTag, opened.interruptTag
     context = opened.sparkContext
