@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import ast
 import re
+import shutil
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
@@ -26,7 +27,7 @@ _LONG = {
         "count-unknown-keys", "release-any-plan", "explain-to-a-manager", "train-a-model", "project-file", "command",
         "models", "dp-sgd",
         "diffprivlib", "dp-accounting", "opendp", "pipelinedp", "smartnoise", "tumult", "tutorial", "learn", "sql",
-        "notebooks", "explain", "replay", "selection", "check", "verify", "quantiles",
+        "ask-spark", "notebooks", "explain", "replay", "selection", "check", "verify", "quantiles",
     )
 }  # fmt: skip
 """Pages of many commands, or of long work: slow where the machine is busy. The README runs always."""
@@ -38,6 +39,8 @@ def _parameter(page: Path) -> Any:
 
 @pytest.mark.parametrize("page", [_parameter(page) for page in PAGES])
 def test_code_blocks_run(page: Path, tmp_path: Path) -> None:
+    if page.name == "ask-spark.md" and shutil.which("java") is None:
+        pytest.skip("Spark needs Java 17 or later: apt-get install openjdk-17-jre-headless")
     problem = run(page, tmp_path)
     assert not problem, problem
 

@@ -32,7 +32,7 @@ REFEREE = ROOT / "referee" / "src" / "sfumato_referee"
 LOOKS_FOR_THE_REFEREE = SOURCE / "cli" / "work" / "referee.py"
 PACKAGES = {
     "numpy", "scipy", "cryptography", "yaml", "pyarrow", "psycopg", "pydantic", "pydantic_core", "sqlglot", "duckdb",
-    "torch", "matplotlib", "jinja2", "markupsafe", "typer", "rich",
+    "torch", "matplotlib", "jinja2", "markupsafe", "typer", "rich", "pyspark",
 }  # fmt: skip
 # psycopg on first use, for races on a server; faults of queries are trees of sqlglot
 REFEREE_PACKAGES = {"numpy", "scipy", "torch", "psycopg", "sqlglot"}

@@ -49,7 +49,7 @@ def delta_files(opened: Any, path: str, name: str) -> DeltaFiles | None:
         return None
     if rows is None:
         raise PlanError(f"the log of the Delta table for table {name!r} is not read: see that Spark may read it")
-    commits = {int(said[1]): row["value"] for row in rows if (said := _COMMIT.fullmatch(row["name"]))}
+    commits = {int(number[1]): row["value"] for row in rows if (number := _COMMIT.fullmatch(row["name"]))}
     if not commits:
         return None
     return replayed(commits, path, name)

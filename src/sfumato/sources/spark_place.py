@@ -145,14 +145,14 @@ class SparkPlace:
         raise PlanError(f"the file {Path(self.place).name!r} holds no address: write sc://... or spark://... into it")
 
 
-def is_session(given: Any) -> bool:
+def is_session(thing: Any) -> bool:
     """Is it a SparkSession? Asks its type only."""
-    return is_of_spark(given, "SparkSession")
+    return is_of_spark(thing, "SparkSession")
 
 
-def is_of_spark(given: Any, name: str) -> bool:
+def is_of_spark(thing: Any, name: str) -> bool:
     """Is it of this class of pyspark, or of one that comes from it?"""
-    return any(kind.__module__.startswith("pyspark.") and kind.__name__ == name for kind in type(given).__mro__)
+    return any(kind.__module__.startswith("pyspark.") and kind.__name__ == name for kind in type(thing).__mro__)
 
 
 def _is_address(text: str) -> bool:
@@ -187,8 +187,13 @@ def _set_up(opened: Any, settings: Mapping[str, str]) -> None:
         opened.conf.set(name, value)
 
 
+def is_remote(opened: Any) -> bool:
+    """Is it a session of Spark Connect?"""
+    return "connect" in type(opened).__module__
+
+
 def close(opened: Any) -> None:
     """End a session of ours on a server; one of this process just ends."""
-    if "connect" in type(opened).__module__:
+    if is_remote(opened):
         with contextlib.suppress(Exception):
             opened.client.release_session()

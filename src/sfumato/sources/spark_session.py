@@ -22,7 +22,7 @@ from .raw_cells import Cell
 from .session import RawTable, Settings
 from .spark import SPARK
 from .spark_cells import cell_of
-from .spark_place import SparkPlace, close
+from .spark_place import SparkPlace, close, is_remote
 from .spark_tables import SparkFrame, SparkTable, cells_of
 from .spark_templates import name_in_quotes
 from .typed_session import TypedSession
@@ -64,6 +64,7 @@ class SparkSession(TypedSession):
     def _raw(self, name: str, *, flagged: bool) -> RawTable:
         table, source = self._given[name]
         called = f"_raw_{list(self._given).index(name)}{'_flagged' * flagged}"
+        cells: Mapping[str, Cell]
         if isinstance(source, Frame):
             rows, cells = _sent(table, source, flagged=flagged)
             frame = guarded(lambda: self._opened.createDataFrame(rows))
@@ -111,31 +112,45 @@ class SparkSession(TypedSession):
     @contextlib.contextmanager
     def _in_time(self) -> Iterator[None]:
         """Jobs of the statement bear a mark of their own, by which a clock, or whoever interrupts, stops these."""
-        tag, clock = f"sfumato-{next(_NUMBERS)}", None
-        self._opened.addTag(tag)
+        tag, over = f"sfumato-{next(_NUMBERS)}", threading.Event()
+        mark, unmark, _ = _marks(self._opened)
+        mark(tag)
         if self._settings.seconds is not None:
-            clock = threading.Timer(self._settings.seconds, self._stop, [tag])
-            clock.daemon = True
-            clock.start()
+            threading.Thread(target=self._stop_late, args=(tag, over), daemon=True).start()
         try:
             yield
         except BaseException:
             self._stop(tag)
             raise
         finally:
-            if clock is not None:
-                clock.cancel()
+            over.set()
             with contextlib.suppress(Exception):
-                self._opened.removeTag(tag)
+                unmark(tag)
+
+    def _stop_late(self, tag: str, over: threading.Event) -> None:
+        """Again and again: a job that has not begun by then would run on."""
+        late = over.wait(self._settings.seconds)
+        while not late:
+            self._stop(tag)
+            late = over.wait(1)
 
     def _stop(self, tag: str) -> None:
         with contextlib.suppress(Exception):
-            self._opened.interruptTag(tag)
+            _marks(self._opened)[2](tag)
 
     def close(self) -> None:
         opened, self._opened = self._opened, None
         if opened is not None:
             close(opened)
+
+
+def _marks(opened: Any) -> tuple[Any, Any, Any]:
+    """How jobs are marked, not marked any more, and cancelled by their mark. A session of this process would cancel
+    those of its own thread alone; its context cancels them from any."""
+    if is_remote(opened):
+        return opened.addTag, opened.removeTag, opened.interruptTag
+    context = opened.sparkContext
+    return context.addJobTag, context.removeJobTag, context.cancelJobsWithTag
 
 
 def _condition(problem: Exception) -> str:

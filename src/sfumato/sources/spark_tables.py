@@ -39,7 +39,7 @@ class SparkTable(Source):
     """
 
     address: Any
-    path: str | None = None
+    path: str | Path | None = None
     table: str | None = None
 
     def __post_init__(self) -> None:
@@ -75,7 +75,7 @@ class SparkTable(Source):
         if self.table is not None:
             return _in_catalogue(opened, self.table, table)
         assert self.path is not None
-        return _in_folder(opened, self.path, table)
+        return _in_folder(opened, str(self.path), table)
 
 
 @dataclass(frozen=True, eq=False, repr=False)
@@ -111,9 +111,9 @@ class SparkFrame(Source):
         return _read(opened).schema(self.frame.schema).parquet(*files) if files else _empty(opened, self.frame.schema)
 
 
-def is_spark_frame(given: Any) -> bool:
+def is_spark_frame(thing: Any) -> bool:
     """Is it a data frame of Spark? Asks its type only."""
-    return is_of_spark(given, "DataFrame")
+    return is_of_spark(thing, "DataFrame")
 
 
 def cells_of(frame: Any, table: Table) -> Mapping[str, Cell]:
@@ -163,22 +163,23 @@ def _in_folder(opened: Any, path: str, table: Table) -> Any:
             return _empty(opened, schema)
         return _read(opened).option("basePath", path).schema(schema).parquet(*listed.files)
     raise PlanError(
-        f"Spark finds no Parquet files for table {table.name!r}: correct its path, and see that it may read them"
+        f"Spark finds no Parquet files for table {table.name!r}, or two of their columns have one name: correct its "
+        "path, and see that it may read them"
     )
 
 
 def _in_catalogue(opened: Any, name: str, table: Table) -> Any:
     quoted = ".".join(map(name_in_quotes, name.split(".")))
-    said: dict[str, str] = {}
+    described: dict[str, str] = {}
     with contextlib.suppress(Exception):
         for row in opened.sql(f"DESCRIBE TABLE EXTENDED {quoted}").collect():
-            said[str(row["col_name"])] = str(row["data_type"])
-    if "Type" not in said and "Provider" not in said:
+            described[str(row["col_name"])] = str(row["data_type"])
+    if "Type" not in described and "Provider" not in described:
         raise PlanError(f"Spark's catalogue has no table {name!r} for table {table.name!r}: correct the name")
-    if "VIEW" in said.get("Type", "").upper() or "View Text" in said:
+    if "VIEW" in described.get("Type", "").upper() or "View Text" in described:
         raise PlanError(f"table {table.name!r} is a view, which may compute over all rows at once: {_STORE}")
-    stored = said.get("Provider", "").lower()
-    serde = said.get("Serde Library", "").lower()
+    stored = described.get("Provider", "").lower()
+    serde = described.get("Serde Library", "").lower()
     if stored not in _STORED and not (stored == "hive" and ("parquet" in serde or "orc" in serde)):
         raise PlanError(
             f"table {table.name!r} is stored as {stored[:30]!r}, whose cells may be computed or raise: {_STORE}"
