@@ -158,8 +158,8 @@ class DatabaseSession(ServerSession):
 
 def refuse_lacking(table: Table, column: str) -> PlanError:
     return PlanError(
-        f"the data of table {table.name!r} has no column {column!r}, which the schema names: correct the schema, or "
-        "the table"
+        f"the data of table {table.name!r} has no column {column!r}, which the schema names, or the account may not "
+        "read it: correct the schema or the table, or grant SELECT"
     )
 
 

@@ -19,6 +19,7 @@ from .mariadb_numbers import written
 from .postgres_types import kind_of
 from .sql_texts import of, of_node
 from .typed_engine import TypedEngine, plain_name_of
+from .vocabulary import TYPES, word_of
 
 _AS_IS = """
     size equal different less at_most greater at_least same not_same between among exists is_null both either not case
@@ -111,9 +112,15 @@ def flatten(around: Any) -> None:
         if any(inner.args.get(part) for part in ("group", "distinct", "order", "with_", "qualify")):
             continue
         given = {shown.alias_or_name.lower(): shown.unalias() for shown in inner.expressions}
-        outer = list(select.find_all(exp.Column, exp.Star, exp.AggFunc, exp.Window, exp.Query, exp.Anonymous))
-        inside = [node for node in outer if _is_within(node, select.expressions)]
-        if not all(isinstance(node, exp.Column) and node.name.lower() in given for node in inside):
+        kinds = (exp.Column, exp.Star, exp.AggFunc, exp.Window, exp.Query, exp.Anonymous)
+        inside = [node for shown in select.expressions for node in shown.find_all(*kinds)]
+        own = ("", source.alias.lower())
+        if not all(
+            isinstance(node, exp.Column) and node.table.lower() in own and node.name.lower() in given for node in inside
+        ):
+            continue
+        # What folds rows into one must stay, or they would be as many as before.
+        if any(map(_folds, given.values())) and not any(_folds(given[node.name.lower()]) for node in inside):
             continue
         columns = [
             exp.Paren(this=exp.alias_(shown.unalias().copy(), shown.alias_or_name, quoted=True))
@@ -127,12 +134,9 @@ def flatten(around: Any) -> None:
         select.replace(inner)
 
 
-def _is_within(node: Any, parts: list[Any]) -> bool:
-    while node is not None and node.parent is not None:
-        if any(node is part for part in parts):
-            return True
-        node = node.parent
-    return False
+def _folds(tree: Any) -> bool:
+    words = (word_of(node) for node in tree.walk())
+    return any(word is not None and word.fold for word in words)
 
 
 def name_subqueries(around: Any) -> None:
@@ -275,23 +279,5 @@ MARIADB = MariaEngine(
         "day_name": of(written, "DAYNAME(v_x)"),
         "interval": texts.interval,
     },
-    dict.fromkeys(
-        [
-            "TINYINT",
-            "SMALLINT",
-            "INT",
-            "BIGINT",
-            "INT128",
-            "UTINYINT",
-            "USMALLINT",
-            "UINT",
-            "DOUBLE",
-            "DECIMAL",
-            "BOOLEAN",
-            "VARCHAR",
-            "DATE",
-            "TIMESTAMP",
-        ],
-        "SIGNED",
-    ),
+    {name: name for name in TYPES},
 )
