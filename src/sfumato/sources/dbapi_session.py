@@ -19,7 +19,7 @@ from ..errors import DataError, PlanError, SfumatoError
 from ..schema import Table
 from .base import Source
 from .dbapi_rows import fetched, sent
-from .dbapi_server import DatabaseServer, asked
+from .dbapi_server import DatabaseServer, rows_of
 from .dbapi_tables import DatabaseTable
 from .frames import Frame
 from .lean import Lean
@@ -85,7 +85,7 @@ class DatabaseSession(ServerSession):
         return f"the database that {self._server.connect!r} leads to does not take the settings of {self.lowering.name}"
 
     def _ask(self, *statements: str) -> list[tuple[Any, ...]]:
-        return asked(self._opened, *statements)
+        return rows_of(self._opened, *statements)
 
     def _raw(self, name: str, *, flagged: bool) -> RawTable:
         table, source = self._given[name]

@@ -111,16 +111,19 @@ def flatten(around: Any) -> None:
             continue
         if any(inner.args.get(part) for part in ("group", "distinct", "order", "with_", "qualify")):
             continue
-        given = {shown.alias_or_name.lower(): shown.unalias() for shown in inner.expressions}
+        shown_there = {shown.alias_or_name.lower(): shown.unalias() for shown in inner.expressions}
         kinds = (exp.Column, exp.Star, exp.AggFunc, exp.Window, exp.Query, exp.Anonymous)
         inside = [node for shown in select.expressions for node in shown.find_all(*kinds)]
         own = ("", source.alias.lower())
         if not all(
-            isinstance(node, exp.Column) and node.table.lower() in own and node.name.lower() in given for node in inside
+            isinstance(node, exp.Column) and node.table.lower() in own and node.name.lower() in shown_there
+            for node in inside
         ):
             continue
         # What folds rows into one must stay, or they would be as many as before.
-        if any(map(_folds, given.values())) and not any(_folds(given[node.name.lower()]) for node in inside):
+        if any(map(_folds, shown_there.values())) and not any(
+            _folds(shown_there[node.name.lower()]) for node in inside
+        ):
             continue
         columns = [
             exp.Paren(this=exp.alias_(shown.unalias().copy(), shown.alias_or_name, quoted=True))
@@ -128,7 +131,7 @@ def flatten(around: Any) -> None:
         ]
         for column in columns:
             for node in list(column.find_all(exp.Column)):
-                node.replace(exp.Paren(this=given[node.name.lower()].copy()))
+                node.replace(exp.Paren(this=shown_there[node.name.lower()].copy()))
         inner = inner.copy()
         inner.set("expressions", [column.this for column in columns])
         select.replace(inner)
