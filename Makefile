@@ -43,7 +43,7 @@ tools:
 	if [ -z "$$missing" ]; then exit 0; fi; \
 	if [ "$$(id -u)" = 0 ] && command -v apt-get > /dev/null; then \
 	    echo "installing for the tests:$$missing"; \
-	    { apt-get update -qq && DEBIAN_FRONTEND=noninteractive apt-get install -y -qq --no-install-recommends $$missing; } > /dev/null 2>&1 && exit 0; \
+	    { apt-get update -qq && DEBIAN_FRONTEND=noninteractive apt-get install -y -qq $$missing; } > /dev/null 2>&1 && exit 0; \
 	fi; \
 	echo "not installed:$$missing; the tests that need them are skipped (as root: apt-get install$$missing)"
 

@@ -17,8 +17,8 @@ import pytest
 AREA = 40  # seconds of one core in `make test`; what takes longer is marked slow and runs in `make test-all`
 # Folders that stand for more than an area, or for less. Together they fit 8 minutes of two cores, with room to add one.
 SHARES = {
-    "ledger": 100, "cli": 100, "rules": 80, "query": 80, "mechanisms": 70, "audit": 60, "learn": 60, ".": 60,
-    "accounting": 60, "noise": 25, "project": 25, "fuzz": 20, "strategies": 20, "bounds": 15, "golden": 15,
+    "ledger": 100, "cli": 100, "rules": 80, "query": 80, "sources": 80, "mechanisms": 70, "audit": 60, "learn": 60,
+    ".": 60, "accounting": 60, "noise": 25, "project": 25, "fuzz": 20, "strategies": 20, "bounds": 15, "golden": 15,
 }  # fmt: skip
 
 

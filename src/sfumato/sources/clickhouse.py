@@ -17,7 +17,7 @@ from .base import needed
 from .clickhouse_numbers import written
 from .inferred_types import INTEGERS, kind_of
 from .lowering import as_is
-from .mariadb import check_frames, name_subqueries, passed_on
+from .mariadb import check_frames, flatten, name_subqueries, passed_on
 from .sql_texts import number_in, of, of_node
 from .typed_engine import ServerEngine, plain_name_of
 from .vocabulary import TYPES
@@ -40,6 +40,8 @@ class ClickEngine(ServerEngine):
         check_frames(tree, self.name)
 
     def prepare(self, around: Any) -> None:
+        flatten(around)
+        _count_nothing(around)
         name_subqueries(around)
         for cte in around.find_all(needed("sqlglot").exp.CTE):
             cte.set("materialized", None)
@@ -55,6 +57,37 @@ class ClickEngine(ServerEngine):
         if isinstance(node, exp.Literal) and not node.is_string and node.is_int and abs(int(node.name)) >= 2**31:
             return _large(node)
         return None
+
+
+def _count_nothing(around: Any) -> None:
+    """The server joins a subquery that looks at the row around it: its COUNT is NULL there where it finds nothing."""
+    exp = needed("sqlglot").exp
+    for node in list(around.find_all(exp.Subquery)):
+        select = node.this
+        if isinstance(node.parent, exp.From | exp.Join | exp.In | exp.Exists) or not isinstance(select, exp.Select):
+            continue
+        if select.args.get("group") or not _looks_around(select):
+            continue
+        shown = select.expressions[0].unalias().unnest()
+        if isinstance(shown, exp.Count):
+            node.replace(exp.Coalesce(this=node.copy(), expressions=[exp.Literal.number(0)]))
+        elif select.expressions[0].find(exp.Count):
+            raise numbers.refusal("count", "rows of a subquery that looks at the row around it, and computes with it")
+
+
+def _looks_around(subquery: Any) -> bool:
+    """Does it name a column of a query around it?"""
+    exp = needed("sqlglot").exp
+    for column in subquery.find_all(exp.Column):
+        select, inside = column.find_ancestor(exp.Select), not column.table
+        while select is not None and not inside:
+            sources = [join.this for join in select.args.get("joins") or []]
+            sources += [select.args["from_"].this] if select.args.get("from_") else []
+            inside = column.table.lower() in {source.alias_or_name.lower() for source in sources}
+            select = None if select is subquery else select.find_ancestor(exp.Select)
+        if not inside:
+            return True
+    return False
 
 
 def _large(node: Any) -> Any:

@@ -240,7 +240,7 @@ def whole_or_null(x: Any) -> Any:
     if kind_of(x) == "DECIMAL":
         low, high = SPANS["BIGINT"]
         inside = f"toInt128(v_x) BETWEEN toInt128('{low}') AND toInt128('{high}')"
-        return written(f"CASE WHEN trunc(v_x) = v_x AND {inside} THEN toInt64(v_x) END", x=x)
+        return written(f"CASE WHEN trunc(v_x) = v_x AND {inside} THEN toInt64(toInt128(v_x)) END", x=x)
     return written(f"CASE WHEN trunc(v_x) = v_x THEN {to_integer('v_x', 'BIGINT')} END", x=x)
 
 

@@ -83,11 +83,11 @@ class ClickHouseSession(DatabaseSession):
         with contextlib.suppress(Exception):
             database = parts[0] if len(parts) == 2 else str(self._ask("SELECT currentDatabase()")[0][0])
             name = quoted_text(parts[-1])
-            found = self._ask(
+            listed_tables = self._ask(
                 f"SELECT engine FROM system.tables WHERE database = {quoted_text(database)} AND name = {name} "
                 "AND NOT is_temporary"
             )
-            if not found:
+            if not listed_tables:
                 return None, database, 0, {}
             policies = 0
             if not type(self._opened).__module__.startswith(
@@ -101,7 +101,7 @@ class ClickHouseSession(DatabaseSession):
                 f"SELECT name, type, default_kind FROM system.columns WHERE database = {quoted_text(database)} "
                 f"AND table = {name}"
             )
-            return found[0][0], database, int(policies), {str(column[0]): column for column in columns}
+            return listed_tables[0][0], database, int(policies), {str(column[0]): column for column in columns}
         raise PlanError(
             "the database does not answer, or the account may not look into its catalogue: grant SELECT on "
             "system.tables, system.columns and system.row_policies, and SHOW ROW POLICIES"
@@ -112,8 +112,8 @@ class ClickHouseSession(DatabaseSession):
         read = super()._read(name, column, cell, x)
         if cell.kind != "decimal":
             return read
-        known = f"whole_or_null(CAST({RAW} AS DECIMAL(38, {cell.places})))"
-        return replace(read, cell=read.cell.replace(f"whole_or_null({RAW})", known))
+        as_decimal = f"whole_or_null(CAST({RAW} AS DECIMAL(38, {cell.places})))"
+        return replace(read, cell=read.cell.replace(f"whole_or_null({RAW})", as_decimal))
 
     def _describe(self, text: str) -> None:
         self._ask(f"DESCRIBE TABLE ({text}){self._behind()}")

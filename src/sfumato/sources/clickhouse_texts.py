@@ -101,10 +101,10 @@ def _days_of_month(first: str) -> str:
 def _day() -> str:
     """The day that a text writes, where the calendar has it: the server's own reading goes on into the next month."""
     year, month, day = (_group(place) for place in (1, 2, 3))
-    made = f"makeDate32({year}, {month}, {day})"
+    written_day = f"makeDate32({year}, {month}, {day})"
     return (
         f"CASE WHEN {year} >= 1 AND {month} BETWEEN 1 AND 12 AND {day} BETWEEN 1 AND "
-        f"{_days_of_month(f'makeDate32({year}, {month}, 1)')} THEN {made} END"
+        f"{_days_of_month(f'makeDate32({year}, {month}, 1)')} THEN {written_day} END"
     )
 
 

@@ -94,7 +94,7 @@ class DatabaseServer:
         return opened
 
 
-def asked(opened: Any, *statements: str) -> list[tuple[Any, ...]]:
+def rows_of(opened: Any, *statements: str) -> list[tuple[Any, ...]]:
     """Statements of ours, one after the other; the rows of the last, where it has any."""
     cursor = opened.cursor()
     try:

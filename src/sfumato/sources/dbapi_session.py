@@ -19,7 +19,7 @@ from ..errors import DataError, PlanError, SfumatoError
 from ..schema import Table
 from .base import Source
 from .dbapi_rows import fetched, sent
-from .dbapi_server import DatabaseServer, asked
+from .dbapi_server import DatabaseServer, rows_of
 from .dbapi_tables import DatabaseTable
 from .frames import Frame
 from .inferred_types import column_kinds
@@ -85,7 +85,7 @@ class DatabaseSession(ServerSession):
         return f"the database that {self._server.connect!r} leads to does not take the settings of {self.lowering.name}"
 
     def _ask(self, *statements: str) -> list[tuple[Any, ...]]:
-        return asked(self._opened, *statements)
+        return rows_of(self._opened, *statements)
 
     def _raw(self, name: str, *, flagged: bool) -> RawTable:
         table, source = self._given[name]
@@ -158,8 +158,8 @@ class DatabaseSession(ServerSession):
 
 def refuse_lacking(table: Table, column: str) -> PlanError:
     return PlanError(
-        f"the data of table {table.name!r} has no column {column!r}, which the schema names: correct the schema, or "
-        "the table"
+        f"the data of table {table.name!r} has no column {column!r}, which the schema names, or the account may not "
+        "read it: correct the schema or the table, or grant SELECT"
     )
 
 

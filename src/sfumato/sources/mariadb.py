@@ -19,6 +19,7 @@ from .lowering import as_is
 from .mariadb_numbers import written
 from .sql_texts import of, of_node
 from .typed_engine import ServerEngine, plain_name_of
+from .vocabulary import TYPES, word_of
 
 _AS_IS = """
     size equal different less at_most greater at_least same not_same between among exists is_null both either not case
@@ -110,10 +111,19 @@ def flatten(around: Any) -> None:
             continue
         if any(inner.args.get(part) for part in ("group", "distinct", "order", "with_", "qualify")):
             continue
-        given = {shown.alias_or_name.lower(): shown.unalias() for shown in inner.expressions}
-        outer = list(select.find_all(exp.Column, exp.Star, exp.AggFunc, exp.Window, exp.Query, exp.Anonymous))
-        inside = [node for node in outer if _is_within(node, select.expressions)]
-        if not all(isinstance(node, exp.Column) and node.name.lower() in given for node in inside):
+        shown_there = {shown.alias_or_name.lower(): shown.unalias() for shown in inner.expressions}
+        kinds = (exp.Column, exp.Star, exp.AggFunc, exp.Window, exp.Query, exp.Anonymous)
+        inside = [node for shown in select.expressions for node in shown.find_all(*kinds)]
+        own = ("", source.alias.lower())
+        if not all(
+            isinstance(node, exp.Column) and node.table.lower() in own and node.name.lower() in shown_there
+            for node in inside
+        ):
+            continue
+        # What folds rows into one must stay, or they would be as many as before.
+        if any(map(_folds, shown_there.values())) and not any(
+            _folds(shown_there[node.name.lower()]) for node in inside
+        ):
             continue
         columns = [
             exp.Paren(this=exp.alias_(shown.unalias().copy(), shown.alias_or_name, quoted=True))
@@ -121,18 +131,15 @@ def flatten(around: Any) -> None:
         ]
         for column in columns:
             for node in list(column.find_all(exp.Column)):
-                node.replace(exp.Paren(this=given[node.name.lower()].copy()))
+                node.replace(exp.Paren(this=shown_there[node.name.lower()].copy()))
         inner = inner.copy()
         inner.set("expressions", [column.this for column in columns])
         select.replace(inner)
 
 
-def _is_within(node: Any, parts: list[Any]) -> bool:
-    while node is not None and node.parent is not None:
-        if any(node is part for part in parts):
-            return True
-        node = node.parent
-    return False
+def _folds(tree: Any) -> bool:
+    words = (word_of(node) for node in tree.walk())
+    return any(word is not None and word.fold for word in words)
 
 
 def name_subqueries(around: Any) -> None:
@@ -275,23 +282,5 @@ MARIADB = MariaEngine(
         "day_name": of(written, "DAYNAME(v_x)"),
         "interval": texts.interval,
     },
-    dict.fromkeys(
-        [
-            "TINYINT",
-            "SMALLINT",
-            "INT",
-            "BIGINT",
-            "INT128",
-            "UTINYINT",
-            "USMALLINT",
-            "UINT",
-            "DOUBLE",
-            "DECIMAL",
-            "BOOLEAN",
-            "VARCHAR",
-            "DATE",
-            "TIMESTAMP",
-        ],
-        "SIGNED",
-    ),
+    {name: name for name in TYPES},
 )

@@ -256,10 +256,10 @@ def cast(node: Any) -> Any:
     if to == "VARCHAR" and kind == "VARCHAR":
         return x
     exact = number if number is not None and to != "VARCHAR" else None
-    made = with_number(written(f"CAST(v_x AS {own_type(node.to)})", x=x), exact)
+    cast_node = with_number(written(f"CAST(v_x AS {own_type(node.to)})", x=x), exact)
     if to == "DOUBLE" and kind in (*INTEGERS, "INT128"):
-        made.meta[_WHOLE] = True
-    return made
+        cast_node.meta[_WHOLE] = True
+    return cast_node
 
 
 def nearest(x: Any, to: Any) -> Any:

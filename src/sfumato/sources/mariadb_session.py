@@ -78,8 +78,8 @@ class MariaDBSession(DatabaseSession):
             database = parts[0] if len(parts) == 2 else str(self._ask("SELECT DATABASE()")[0][0] or "")
             where = f"BINARY TABLE_SCHEMA = {quoted_text(database)} AND BINARY TABLE_NAME = {quoted_text(parts[-1])}"
             listed = f"SELECT TABLE_TYPE, ENGINE FROM information_schema.TABLES WHERE {where}"
-            found = self._ask(listed)
-            if not found:
+            listed_tables = self._ask(listed)
+            if not listed_tables:
                 return None, None, database, {}
             with contextlib.suppress(Exception):  # of a column that may not be read, the catalogue says so below
                 self._ask(f"SELECT NULL FROM {quoted(database)}.{quoted(parts[-1])} WHERE FALSE")

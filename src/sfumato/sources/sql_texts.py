@@ -76,8 +76,8 @@ def number_in(node: Any) -> float | None:
     """The number that a constant is, lowered or not; None where it is none."""
     while isinstance(node, needed("sqlglot").exp.Paren):
         node = node.this
-    known: float | None = node.meta.get(_CONSTANT)
-    return constant(node) if known is None else known
+    number: float | None = node.meta.get(_CONSTANT)
+    return constant(node) if number is None else number
 
 
 def with_number(node: Any, number: float | None) -> Any:

@@ -41,13 +41,13 @@ class WarehouseSession(DatabaseSession):
             raise PlanError(
                 f"the name of table {table.name!r} is not whole: give 'schema.table', or 'catalog.schema.table'"
             )
-        found, columns = self._catalogue(parts)
-        if not found:
+        listed_tables, columns = self._catalogue(parts)
+        if not listed_tables:
             raise PlanError(
                 f"the database has no table {'.'.join(parts)!r} for table {table.name!r}, or the account may not read "
                 "it"
             )
-        if str(found[0][0]).upper() != "BASE TABLE":
+        if str(listed_tables[0][0]).upper() != "BASE TABLE":
             raise PlanError(
                 f"table {table.name!r} is no base table there, and may compute over all rows at once: {STORE}"
             )
@@ -60,9 +60,9 @@ class WarehouseSession(DatabaseSession):
         place = f"{inside}.INFORMATION_SCHEMA" if inside else "INFORMATION_SCHEMA"
         where = f"table_schema = {_literal(schema)} AND table_name = {_literal(name)}"
         with contextlib.suppress(Exception):
-            found = self._ask(f"SELECT table_type FROM {place}.TABLES WHERE {where}")
+            listed_tables = self._ask(f"SELECT table_type FROM {place}.TABLES WHERE {where}")
             columns = self._ask(f"SELECT column_name, data_type FROM {place}.COLUMNS WHERE {where}")
-            return found, {str(column[0]): str(column[1]).lower() for column in columns}
+            return listed_tables, {str(column[0]): str(column[1]).lower() for column in columns}
         raise PlanError("the database does not answer, or the account may not look into its information_schema")
 
     def _cell_of(self, table: Table, column: str, columns: Mapping[str, str]) -> Cell:

@@ -241,11 +241,11 @@ class _Words:
         """One after the other, by comparisons: what LEAST makes of NULL is another thing in each of them."""
         if "DOUBLE" in map(kind_of, values):
             values = tuple(map(self.double, values))
-        made = values[0]
+        extreme = values[0]
         for value in values[1:]:
             text = f"CASE WHEN v_a IS NULL THEN v_b WHEN v_b IS NULL THEN v_a WHEN v_a {sign} v_b THEN v_a ELSE v_b END"
-            made = self.written(text, a=made, b=value)
-        return made
+            extreme = self.written(text, a=extreme, b=value)
+        return extreme
 
     def one_listed(self, text: Any, joined: Any, between: Any) -> Any:
         literal = needed("sqlglot").exp.Literal.string

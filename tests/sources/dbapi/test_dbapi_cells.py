@@ -1,5 +1,5 @@
-"""Cells that a table may hold, each read as the schema says; none raises, and none changes another. Units are as many as
-their bytes say."""
+"""Cells that a table may hold, each read as the schema says; none raises, and none changes another. Units are as many
+as their bytes say."""
 
 from __future__ import annotations
 
@@ -20,8 +20,10 @@ DAYS, MOMENTS = date("2024-01-01", "2024-12-31"), moment("2024-01-01", "2024-12-
 _PLACES = itertools.count()
 
 # By type of the server: cells as it takes them, and what a column makes of them.
-TEXT_NUMBERS = [("12", 12.0), (" 7e0 ", 7.0), ("1_000", None), ("1e400", 100.0), ("-1e400", 0.0), ("0x10", None), ("", None),
-                ("nan", None), ("inf", 100.0), ("١٢", None), ("1e", None), ("9" * 300, 100.0), (None, None)]  # fmt: skip
+TEXT_NUMBERS = [
+    ("12", 12.0), (" 7e0 ", 7.0), ("1_000", None), ("1e400", 100.0), ("-1e400", 0.0), ("0x10", None), ("", None),
+    ("nan", None), ("inf", 100.0), ("١٢", None), ("1e", None), ("9" * 300, 100.0), (None, None),
+]  # fmt: skip
 TEXT_DAYS = [("2024-02-29", DAY), ("2023-02-29", None), ("2024-02-30", None), ("today", None), ("1999-01-01", NEW),
              ("0000-00-00", None), ("2024-13-01", None)]  # fmt: skip
 TEXT_MOMENTS = [("2024-03-01T13:30:00+01:00", AT), ("2024-03-01 12:30", AT), ("now", None), ("25:00", None),
@@ -170,7 +172,8 @@ def test_units_are_as_many_as_their_bytes_say(engine: str, place: str) -> None:
     grouped = opened.run(read("SELECT x, count(*) AS n FROM t GROUP BY x")).to_pylist()
     ranked = opened.run(
         read(
-            "SELECT max(r) AS r, count(*) AS n FROM (SELECT row_number() OVER (PARTITION BY x ORDER BY i) AS r FROM t) AS s"
+            "SELECT max(r) AS r, count(*) AS n FROM "
+            "(SELECT row_number() OVER (PARTITION BY x ORDER BY i) AS r FROM t) AS s"
         )
     ).to_pylist()
     joined = opened.run(read("SELECT count(*) AS n FROM t AS a JOIN t AS b ON a.x = b.x")).to_pylist()

