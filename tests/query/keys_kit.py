@@ -16,7 +16,6 @@ from sfumato.query.relation import Relation
 from sfumato.schema import Schema, Table, category, key, real, whole
 from sfumato.units import Unit
 from tests.query import units_kit
-from tests.query.databases import database
 from tests.query.units_kit import by_unit
 
 PERSON = Unit("user:person")
@@ -67,7 +66,7 @@ def nasty(*, shared: bool = True) -> dict[str, list[tuple[Any, ...]]]:
 
 
 def opened(tables: Tables) -> duckdb.DuckDBPyConnection:
-    con = database()
+    con = duckdb.connect(config={"threads": 1})
     for name, rows in tables.items():
         columns = list(SCHEMA.tables[name].columns)
         values = [list(each) for each in zip(*rows, strict=True)] or [[] for _ in columns]
