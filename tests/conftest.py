@@ -49,6 +49,14 @@ def _queries_are_read_anew() -> None:
         front.forget()
 
 
+@pytest.fixture(autouse=True, scope="module")
+def _sessions_end_with_their_file() -> Generator[None, None, None]:
+    """Those that tests of a file share."""
+    yield
+    if (databases := sys.modules.get("tests.query.databases")) is not None:
+        databases.close_all()
+
+
 @pytest.hookimpl(wrapper=True)
 def pytest_collection() -> Generator[None, object, object]:
     """What is read in here stays until the end: nothing of it is garbage, now or whenever garbage is looked for."""

@@ -19,7 +19,6 @@ import re
 from collections.abc import Iterator
 from dataclasses import dataclass, field
 from functools import cache
-from itertools import chain
 from pathlib import Path
 
 ROOT = Path(__file__).parents[1]
@@ -116,8 +115,8 @@ def file_of(name: str) -> tuple[str, ...]:
     return (*parts, "__init__") if SOURCE.joinpath(*parts).is_dir() else parts
 
 
-def _for_types(node: ast.AST) -> bool:
-    return isinstance(node, ast.If) and "TYPE_CHECKING" in ast.dump(node.test)
+def _for_types(node: ast.If) -> bool:
+    return "TYPE_CHECKING" in ast.dump(node.test)
 
 
 @cache
@@ -145,18 +144,21 @@ def imports(path: Path, root: Path = SOURCE) -> set[tuple[str, str]]:
                         return [absolute(len(name) - len(bare), bare)]
         return []
 
-    def visit(node: ast.AST, when: str) -> Iterator[tuple[str, str]]:
-        yield from ((name, when) for name in names(node))
-        inside = "lazily" if isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef | ast.Lambda) else when
-        if _for_types(node):
-            assert isinstance(node, ast.If)
-            yield from chain.from_iterable(visit(child, "types") for child in node.body)
-            yield from chain.from_iterable(visit(child, when) for child in node.orelse)
-        else:
-            for child in ast.iter_child_nodes(node):
-                yield from visit(child, inside if when == "now" else when)
-
-    return set(visit(ast.parse(path.read_text(encoding="utf-8")), "now"))
+    text = path.read_text(encoding="utf-8")
+    calls = "import_module" in text  # elsewhere no import stands in an expression
+    seen = set[tuple[str, str]]()
+    ahead: list[tuple[ast.AST, str]] = [(ast.parse(text), "now")]
+    while ahead:
+        node, when = ahead.pop()
+        seen |= {(name, when) for name in names(node)}
+        if isinstance(node, ast.If) and _for_types(node):
+            ahead += [*((child, "types") for child in node.body), *((child, when) for child in node.orelse)]
+            continue
+        if when == "now" and isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef | ast.Lambda):
+            when = "lazily"
+        children = ast.iter_child_nodes(node)
+        ahead += [(child, when) for child in children if calls or not isinstance(child, ast.expr)]
+    return seen
 
 
 Graph = dict[tuple[str, ...], set[tuple[str, ...]]]

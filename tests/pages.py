@@ -18,8 +18,10 @@ import re
 import subprocess
 import sys
 from collections.abc import Iterator
+from contextlib import contextmanager
 from dataclasses import asdict, dataclass
 from pathlib import Path
+from typing import Any
 
 ROOT = Path(__file__).parents[1]
 PAGES = [path for name in ("README.md", "CONTRIBUTING.md") if (path := ROOT / name).is_file()]
@@ -94,8 +96,21 @@ def commands(block: Block) -> list[Command]:
     ]
 
 
-def run(page: Path, place: Path) -> str:
-    """Do what a page says, in a new folder below `place`; what went wrong, or nothing."""
+_READER = [sys.executable, "-W", "error", str(Path(__file__).with_name("page_reader.py"))]
+
+
+@contextmanager
+def reader() -> Iterator[subprocess.Popen[str]]:
+    """A program that has imported the library, and does page after page, each in a fork."""
+    with subprocess.Popen(
+        [*_READER, "--pages"], env=_environment(ROOT), text=True, stdin=subprocess.PIPE, stdout=subprocess.PIPE
+    ) as started:
+        yield started
+
+
+def run(page: Path, place: Path, by: subprocess.Popen[str] | None = None) -> str:
+    """Do what a page says, in a new folder below `place`; what went wrong, or nothing. In a process of its own, or `by`
+    a reader that is there."""
     steps, here = [], place / "here"
     here.mkdir()
     for block in blocks(page):
@@ -112,8 +127,10 @@ def run(page: Path, place: Path) -> str:
     if not steps:
         return ""
     _programs(place / "programs")
+    if by is not None:
+        return _done_by(by, steps, place)
     done = subprocess.run(
-        [sys.executable, "-W", "error", str(Path(__file__).with_name("page_reader.py")), str(place)],
+        [*_READER, str(place)],
         input=json.dumps(steps),
         cwd=here,
         env=_environment(place),
@@ -121,6 +138,15 @@ def run(page: Path, place: Path) -> str:
         text=True,
     )
     return "" if done.returncode == 0 else done.stderr or f"it ended with {done.returncode}"
+
+
+def _done_by(reader: subprocess.Popen[str], steps: list[dict[str, Any]], place: Path) -> str:
+    assert reader.stdin is not None and reader.stdout is not None
+    order = {"place": str(place), "environment": _environment(place), "steps": steps}
+    reader.stdin.write(json.dumps(order) + "\n")
+    reader.stdin.flush()
+    code = reader.stdout.readline().strip()
+    return "" if code == "0" else (place / "errors").read_text(encoding="utf-8") or f"it ended with {code}"
 
 
 def _programs(folder: Path) -> None:

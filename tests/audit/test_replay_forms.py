@@ -18,6 +18,7 @@ from sfumato.audit.replays.holding import HELD
 from sfumato.audit.replays.recording import EXCEPTION, RESULT
 from sfumato.errors import ArgumentError
 from sfumato.sources import Csv, DuckDBTable, Parquet
+from tests.effort import tries
 
 WARDS = ("a", "b")
 VISITS = Schema.of(
@@ -51,7 +52,7 @@ def test_quick_forms_are_held_forms() -> None:
 @pytest.mark.parametrize("form", QUICK)
 def test_honest_pipelines_pass_in_every_form(form: str) -> None:
     for pipeline in (summary, dashboard):
-        told = audit.replay(pipeline, schema=VISITS, unit=Unit(), form=form, most=5)
+        told = audit.replay(pipeline, schema=VISITS, unit=Unit(), form=form, most=tries(3, of=5))
         assert told.verdict == "nothing found", told.findings
 
 
@@ -72,7 +73,7 @@ def first_ward(data: Any, curator: Any) -> Any:
 
 @pytest.mark.parametrize("form", QUICK)
 def test_glue_that_reads_frames_and_files_is_found(form: str) -> None:
-    told = audit.replay(first_ward, schema=VISITS, unit=Unit(), form=form, most=4)
+    told = audit.replay(first_ward, schema=VISITS, unit=Unit(), form=form, most=tries(2, of=4))
     assert RESULT in told.kinds
 
 
@@ -121,7 +122,7 @@ def test_rows_of_your_own_are_replayed_in_the_form_they_lie_in(form: str, tmp_pa
         return summary(curator)
 
     given = _given(form, tmp_path)
-    told = audit.replay(looks, schema=VISITS, unit=Unit(), data=given, most=6)
+    told = audit.replay(looks, schema=VISITS, unit=Unit(), data=given, most=tries(3, of=6))
     assert told.verdict == "nothing found", told.findings
     expected = {"arrow": pyarrow.Table, "polars": polars.DataFrame, "pandas": pandas.DataFrame, "csv": Csv}
     assert all(issubclass(kind, expected.get(form, OF_FILES.get(form, object))) for kind in seen)

@@ -6,14 +6,13 @@ from collections.abc import Mapping
 from types import SimpleNamespace
 from typing import Any
 
-import duckdb
 import numpy as np
 import pyarrow as pa
 
 from sfumato import record
 from sfumato.query.plan import Sql
 from sfumato.query.released.answer import Answer
-from sfumato.sources import connect, source
+from tests.query.databases import passing_database, session
 
 
 class Still:
@@ -29,11 +28,8 @@ class Still:
 
 def raw_of(plan: Sql, tables: Mapping[str, Any], noise: Any = None) -> dict[str, Any]:
     """What the plan releases of these tables, as it is stored; without noise, unless some is given."""
-    opened = connect({name: (plan.schema.table(name), source(data)) for name, data in tables.items()}, threads=1)
-    try:
+    with session(plan.schema, tables) as opened:
         raw = plan._run(opened, SimpleNamespace(noise=noise or Still()))  # type: ignore[arg-type]
-    finally:
-        opened.close()
     found: dict[str, Any] = record.parse(record.canonical(raw))
     return found
 
@@ -45,7 +41,7 @@ def answered(plan: Sql, tables: Mapping[str, Any], noise: Any = None) -> Answer:
 
 def plainly(text: str, tables: Mapping[str, pa.Table]) -> list[tuple[Any, ...]]:
     """What the engine answers when asked without privacy."""
-    with duckdb.connect() as engine:
+    with passing_database() as engine:
         for name, data in tables.items():
             engine.register(name, data)
         return engine.sql(text).fetchall()

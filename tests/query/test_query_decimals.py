@@ -14,7 +14,7 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
 import sqlglot
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from sfumato import Schema, Unit, record, schema
@@ -23,6 +23,8 @@ from sfumato.query import sql
 from sfumato.rows import Rows
 from sfumato.schema import Column, Table
 from sfumato.sources import DuckDBTable, connect, source
+from tests.effort import tries
+from tests.query.databases import passing_database
 from tests.query.still import answered
 
 ORDERS = Unit("user:orderkey")
@@ -138,7 +140,7 @@ def test_what_is_computed_from_decimals_is_compared_as_decimals(condition: str) 
     table = lineitem()
     text = f"SELECT COUNT(*) AS n FROM lineitem WHERE {condition}"
     plan = sql(text, tables(2), unit=ORDERS, epsilon=1, limits={"rows": 100})
-    with duckdb.connect() as engine:
+    with passing_database() as engine:
         engine.register("lineitem", table)
         n = engine.sql(text.replace("COALESCE(discount, 0)", "discount")).fetchall()[0][0]
     assert answered(plan, {"lineitem": table}).rows == [{"n": n}]
@@ -156,7 +158,7 @@ def test_decimals_stay_decimals_in_subqueries_and_sums_per_unit() -> None:
         ) WHERE t = 0.3
     """
     plan = sql(text, tables(2), unit=ORDERS, epsilon=1, limits={"rows": 1})
-    with duckdb.connect() as engine:
+    with passing_database() as engine:
         engine.register("lineitem", table)
         n = engine.sql(text).fetchall()[0][0]
     assert answered(plan, {"lineitem": table}).rows == [{"n": n}]
@@ -166,6 +168,7 @@ def test_decimals_stay_decimals_in_subqueries_and_sums_per_unit() -> None:
 _AMOUNT = st.integers(-(10**15) + 1, 10**15 - 1)
 
 
+@settings(max_examples=tries(15, of=100))
 @given(st.lists(st.tuples(_AMOUNT, _AMOUNT), min_size=1, max_size=30), st.integers(0, 15))
 def test_no_decimal_of_fifteen_digits_is_lost(pairs: list[tuple[int, int]], places: int) -> None:
     """a + b, a - b and a * b, compared with what they are, over columns of any size that may be declared."""
@@ -177,7 +180,7 @@ def test_no_decimal_of_fifteen_digits_is_lost(pairs: list[tuple[int, int]], plac
         "id": list(range(size)),
         **{name: cents((pair[i] for pair in pairs), places) for i, name in enumerate("ab")},
     }
-    with duckdb.connect() as engine:
+    with passing_database() as engine:
         engine.register("t", pa.table(rows))
         wide = "a::DECIMAL(38, {0}) {1} b::DECIMAL(38, {0})".format
         least = engine.sql(f"SELECT min({wide(places, '+')}), max({wide(places, '-')}) FROM t").fetchall()[0]
@@ -190,6 +193,7 @@ def test_no_decimal_of_fifteen_digits_is_lost(pairs: list[tuple[int, int]], plac
     assert found == {"p": sums.count(min(sums)), "m": gaps.count(max(gaps)), "x": 0}
 
 
+@settings(max_examples=tries(20, of=100))
 @given(
     st.lists(st.sampled_from(["a", "b", "w", "0.1", "2.50", "1e3", "3", "99999999999999.9", "1e-9"]), min_size=2),
     st.lists(st.sampled_from(["+", "-", "*"]), min_size=12, max_size=12),

@@ -7,7 +7,6 @@ import math
 from fractions import Fraction
 from typing import Any
 
-import duckdb
 import numpy as np
 import pyarrow as pa
 import pytest
@@ -20,6 +19,7 @@ from sfumato.query.kinds import Kind, Typed
 from sfumato.query.leaves import MOST_BINS, Leaves, bin_of, leaves_of
 from sfumato.query.refusal import QueryError
 from sfumato.sources.duckdb import DUCKDB
+from tests.query.databases import passing_database
 
 X = exp.column("x", quoted=True)
 
@@ -27,7 +27,7 @@ X = exp.column("x", quoted=True)
 def run(tree: exp.Expression, values: Any, type_: Any) -> list[Any]:
     t = pa.table({"i": range(len(values)), "x": pa.array(values, type=type_)})
     assert t.num_rows
-    with duckdb.connect() as connection:
+    with passing_database() as connection:
         connection.register("t", t)
         rows = connection.sql(DUCKDB.text(exp.select(tree).from_("t").order_by("i"))).fetchall()
     return [each for (each,) in rows]

@@ -280,10 +280,19 @@ def test_too_many_levels_are_refused_in_plain_words(text: str) -> None:
         sql(text.format("- " * 500), table, unit=Unit("user:id"), epsilon=1, limits=Limits(rows=2))
 
 
-@pytest.mark.parametrize("limits", [{"rows": 8}, {"rows": 8, "keys": 3}, None])
+GUESSED_LIMITS: list[Any] = [{"rows": 8}, {"rows": 8, "keys": 3}, None]
+CHOSEN_GROUPS = [("drug", 3), ("drug, zip", 9), ("ward, drug", 6), ("LEFT(drug, 5)", 3)]
+CHOSEN_FEW = {(0, 0), (1, 1), (2, 1), (2, 2), (0, 3)}
+
+
 @pytest.mark.parametrize(
-    ("groups", "many"), [("drug", 3), ("drug, zip", 9), ("ward, drug", 6), ("LEFT(drug, 5)", 3)]
-)  # fmt: skip
+    ("limits", "groups", "many"),
+    [
+        pytest.param(limits, *groups, marks=[] if (one, other) in CHOSEN_FEW else [pytest.mark.slow])
+        for other, groups in enumerate(CHOSEN_GROUPS)
+        for one, limits in enumerate(GUESSED_LIMITS)
+    ],
+)
 def test_rehearsals_show_groups_that_nobody_knows(limits: Any, groups: str, many: int) -> None:
     """Made-up rows have a few common keys, and are enough that these pass the threshold."""
     tables = Schema({"visits": Table({**SMALL.table().columns, "drug": key(), "zip": key()}, unit="patient")})

@@ -19,6 +19,7 @@ from sfumato.query.released import figures
 from sfumato.query.released.answer import Answer
 from sfumato.query.released.texts import legend, texts_of
 from sfumato.schema import Schema, Table, category, key, real
+from tests.effort import tries
 from tests.query.still import answered, raw_of
 
 WARDS = ["a", "b", "c"]
@@ -69,7 +70,11 @@ def test_intervals_hold_the_truth(visits: dict[str, Any], by: str | None) -> Non
     """Noise and what limits cut together; noise alone held it in far fewer."""
     text = f"SELECT ward, {TEXT} FROM visits GROUP BY ward" if by else f"SELECT {TEXT} FROM visits"
     truths = [truth(visits, ward) for ward in WARDS] if by else [truth(visits, None)]
-    hits = [each for seed in range(25) for each in held(answered(plan(text), visits, Noise(SeededBits(seed))), truths)]
+    hits = [
+        each
+        for seed in range(tries(10, of=25))
+        for each in held(answered(plan(text), visits, Noise(SeededBits(seed))), truths)
+    ]
     assert np.mean(hits) >= 0.9
 
 
@@ -102,7 +107,7 @@ def test_different_values_are_advised(visits: dict[str, Any]) -> None:
     """Every item belongs to one patient: with one value for each, most of them would be lost without a word."""
     items = float(visits["visits"]["item"].size)
     hits = []
-    for seed in range(12):
+    for seed in range(tries(8, of=12)):
         made = plan("SELECT COUNT(DISTINCT item) AS v FROM visits", epsilon=3)
         answer = answered(made, visits, Noise(SeededBits(seed)))
         low, high = answer.interval("v")[0]
@@ -118,7 +123,7 @@ def test_a_count_with_a_sum_is_starved_by_neither() -> None:
     schema = Schema({"t": Table({"person": key(), "income": real(0, 1_000_000, nulls=0)}, unit="person")})
     made = sql("SELECT COUNT(*) AS n, SUM(income) AS s FROM t", schema, unit=Unit("user:person"), epsilon=1, delta=1e-6)
     hits, errors = [], []
-    for seed in range(20):
+    for seed in range(tries(10, of=20)):
         answer = answered(made, {"t": {"person": np.arange(20_000), "income": income}}, Noise(SeededBits(seed)))
         hits += [low <= true <= high for name, true in (("n", 20_000), ("s", income.sum()))
                  for low, high in answer.interval(name)]  # fmt: skip
@@ -133,7 +138,7 @@ def test_a_rare_count_loses_with_the_sums_beside_it(visits: dict[str, Any]) -> N
     data = {"visits": {**rows, "item": np.where(rare, 1, 0)}}
     asking = plan("SELECT COUNT(*) AS n, COUNT_IF(item = 1) AS r, SUM(cost) AS s FROM visits", epsilon=3)
     hits = []
-    for seed in range(25):
+    for seed in range(tries(10, of=25)):
         (low, high), *_ = answered(asking, data, Noise(SeededBits(seed))).interval("r")
         hits.append(low <= rare.sum() <= high)
     assert np.mean(hits) >= 0.8
@@ -247,7 +252,7 @@ def test_of_single_rows_no_count_pays_for_a_sum(wages: dict[str, Any]) -> None:
     """The adviser's limit for the sum is far below what a row may hold, and everybody counts nevertheless."""
     made, total = of_wages("COUNT(*) AS n, SUM(w) AS s"), wages["t"]["wage"].sum()
     hits = []
-    for seed in range(12):
+    for seed in range(tries(8, of=12)):
         answer = answered(made, wages, Noise(SeededBits(seed)))
         hits += [low <= true <= high for name, true in (("n", 20_000), ("s", total))
                  for low, high in answer.interval(name)]  # fmt: skip
@@ -259,7 +264,7 @@ def test_averages_of_single_rows_have_no_weights(wages: dict[str, Any]) -> None:
     """Around the middle of their bounds; what the limit cuts is measured, and is on both sides."""
     made, mean = of_wages("AVG(g) AS m"), wages["t"]["gain"].mean()
     hits, widths = [], []
-    for seed in range(16):
+    for seed in range(tries(8, of=16)):
         answer = answered(made, wages, Noise(SeededBits(seed)))
         low, high = answer.interval("m")[0]
         hits.append(low <= mean <= high)

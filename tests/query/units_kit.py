@@ -20,6 +20,7 @@ from sfumato.query.relations.rows_of import relation
 from sfumato.schema import Schema, Table, category, flag, key, real, whole
 from sfumato.sources.duckdb import DUCKDB
 from sfumato.units import Unit
+from tests.query.databases import database
 
 USER = Unit("user:user")
 ROW = Unit("row")
@@ -105,7 +106,7 @@ def meant(sql: str, unit: Unit = USER, schema: Schema | None = None) -> Relation
 
 
 def opened(tables: Tables, threads: int = 1, users: pa.DataType | None = None) -> duckdb.DuckDBPyConnection:
-    con = duckdb.connect(config={"threads": threads, "preserve_insertion_order": threads == 1})
+    con = database(threads)
     for name, rows in tables.items():
         columns, types = list(SCHEMA.tables[name].columns), list(TYPES[name])
         values = [list(each) for each in zip(*rows, strict=True)] or [[] for _ in columns]

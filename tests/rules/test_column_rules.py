@@ -9,6 +9,7 @@ commit.
 from __future__ import annotations
 
 import ast
+import re
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -39,7 +40,8 @@ def test_words_of_columns_are_compared_ever_less(kind: str) -> None:
     for path in (path for folder in FOLDERS for path in sorted(folder.rglob("*.py"))):
         of_expressions = path.is_relative_to(ROOT / "src") and path.relative_to(ROOT).parts[2] in EXPRESSIONS
         if of_expressions == (kind == "expressions"):
-            tree = ast.parse(path.read_text(encoding="utf-8"))
+            text = path.read_text(encoding="utf-8")
+            tree = ast.parse(text if re.search(r"\.\s*type\b", text) else "")  # where nobody has one, none is compared
             places += [f"{path.relative_to(ROOT)}:{line} {text}" for line, text in compared_words(tree)]
     count, ceiling, listing = len(places), CEILINGS[kind], "\n".join(places)
     assert count <= ceiling, f"{kind}: {count}, and at most {ceiling} are allowed. Ask the kind:\n{listing}"

@@ -5,13 +5,14 @@ from __future__ import annotations
 import ast
 import re
 import shutil
+import subprocess
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
 import pytest
 
-from tests.pages import PAGES, ROOT, Block, Command, blocks, commands, run
+from tests.pages import PAGES, ROOT, Block, Command, blocks, commands, reader, run
 
 SOURCE = ROOT / "src" / "sfumato"
 REFEREE = ROOT / "referee" / "src" / "sfumato_referee"
@@ -37,11 +38,18 @@ def _parameter(page: Path) -> Any:
     return pytest.param(page, marks=[pytest.mark.slow] if page.name in _LONG else [], id=str(page.relative_to(ROOT)))
 
 
+@pytest.fixture(scope="module")
+def opened() -> Iterator[subprocess.Popen[str]]:
+    with reader() as started:
+        yield started
+
+
 @pytest.mark.parametrize("page", [_parameter(page) for page in PAGES])
-def test_code_blocks_run(page: Path, tmp_path: Path) -> None:
+def test_code_blocks_run(page: Path, tmp_path: Path, opened: subprocess.Popen[str]) -> None:
+    """The README in a process of its own, as its reader does it."""
     if page.name == "ask-spark.md" and shutil.which("java") is None:
         pytest.skip("Spark needs Java 17 or later: apt-get install openjdk-17-jre-headless")
-    problem = run(page, tmp_path)
+    problem = run(page, tmp_path, None if page.name == "README.md" else opened)
     assert not problem, problem
 
 
@@ -108,8 +116,14 @@ def test_a_page_runs_from_top_to_bottom_in_one_folder(tmp_path: Path) -> None:
         ("```python\nimport warnings\nwarnings.warn('x')\n```\n", "UserWarning"),
     ],
 )
-def test_a_page_that_does_not_work_is_noticed(text: str, told: str, tmp_path: Path) -> None:
-    assert told in run(_page(tmp_path, text), tmp_path)
+def test_a_page_that_does_not_work_is_noticed(
+    text: str, told: str, tmp_path: Path, opened: subprocess.Popen[str]
+) -> None:
+    assert told in run(_page(tmp_path, text), tmp_path, opened)
+
+
+def test_a_page_in_a_process_of_its_own_is_noticed_too(tmp_path: Path) -> None:
+    assert "page_line_1.py" in run(_page(tmp_path, "```python\nassert 1 > 2\n```\n"), tmp_path)
 
 
 def _silent(tree: ast.Module) -> Iterator[str]:

@@ -34,6 +34,7 @@ from sfumato.learn.live import Model
 from sfumato.learn.metrics import Judgements
 from sfumato.learn.samples import line
 from sfumato.plan import Plan
+from tests.effort import LONG_TO_CHECK
 
 
 def _rows(rows: Any) -> int:
@@ -172,15 +173,8 @@ def test_every_concrete_class_is_registered(parent: type[Any]) -> None:
     assert [cls.__name__ for cls in _concrete(parent) if cls not in registered] == []
 
 
-_LONG = {
-    "PrivateMultiplicativeWeights", "Quantile", "NoisyMaxWithValue", "MWEM", "TopK", "L2Noise", "WeightedKeys",
-    "Thresholdout", "Joint", "SmoothMedian", "ProposeTestRelease", "QuantileTree", "SqlSeries", "SqlStages",
-}  # fmt: skip
-"""Some ten seconds each. Their own tests say most of it, too."""
-
-
 def _parameter(cls: type[Plan[Any, Any]]) -> Any:
-    return pytest.param(cls, marks=[pytest.mark.slow] if cls.__name__ in _LONG else [], id=cls.__name__)
+    return pytest.param(cls, marks=[pytest.mark.slow] if cls.__name__ in LONG_TO_CHECK else [], id=cls.__name__)
 
 
 @pytest.mark.parametrize("cls", [_parameter(cls) for cls in EXAMPLES])

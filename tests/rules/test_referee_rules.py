@@ -40,13 +40,17 @@ def _names_of_the_library() -> frozenset[str]:
     return frozenset(name for name in names if re.fullmatch(r"_[a-zA-Z]\w*", name))
 
 
+def _is_self(node: ast.expr) -> bool:
+    return isinstance(node, ast.Name) and node.id == "self"
+
+
 def _own(tree: ast.Module) -> set[str]:
     """Private names that a file gives to what is its own: functions, classes without a parent, attributes of `self`."""
     own = {node.name for node in tree.body if isinstance(node, ast.FunctionDef | ast.ClassDef)}
     for node in ast.walk(tree):
         if isinstance(node, ast.ClassDef) and not node.bases:
             own |= {method.name for method in node.body if isinstance(method, ast.FunctionDef)}
-        elif isinstance(node, ast.Attribute) and isinstance(node.ctx, ast.Store) and ast.unparse(node.value) == "self":
+        elif isinstance(node, ast.Attribute) and isinstance(node.ctx, ast.Store) and _is_self(node.value):
             own.add(node.attr)
     return own
 
@@ -56,7 +60,7 @@ def _reached(tree: ast.Module) -> Iterator[str]:
     own = _own(tree)
     for node in ast.walk(tree):
         match node:
-            case ast.Attribute(value=value, attr=name) if not (ast.unparse(value) == "self" and name in own):
+            case ast.Attribute(value=value, attr=name) if not (_is_self(value) and name in own):
                 yield name
             case ast.ImportFrom(module=str(module), names=names) if module.startswith("sfumato."):
                 yield from (alias.name for alias in names)

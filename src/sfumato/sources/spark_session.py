@@ -49,7 +49,6 @@ class SparkSession(TypedSession):
     ) -> None:
         self._place = place
         self._opened: Any = None
-        self._typed = {}
         super().__init__(tables, settings, only, unread)
 
     def _start(self) -> None:

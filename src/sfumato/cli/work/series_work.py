@@ -112,7 +112,7 @@ def ran(folder: Path, file: Path, *, yes: bool, wait: float) -> Outcome:
     return Outcome(body, lambda console: _show(console, body), code)
 
 
-def told(folder: Path, file: Path, wanted: Wanted, out: Path | None) -> Outcome:
+def windows_read(folder: Path, file: Path, wanted: Wanted, out: Path | None) -> Outcome:
     """Read what was released."""
     project = open_project(folder)
     order = load_series(file, project)

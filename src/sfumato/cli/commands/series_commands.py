@@ -22,7 +22,7 @@ def quote(file: File, project: Folder = HERE, json: Json = False, debug: Debug =
     """What all of it costs, what a unit of fewer days loses, and where each block stands. Charges nothing."""
 
     def work() -> Outcome:
-        from ..work.series import quoted
+        from ..work.series_work import quoted
 
         return quoted(project, file)
 
@@ -44,7 +44,7 @@ def run(
     """
 
     def work() -> Outcome:
-        from ..work.series import ran
+        from ..work.series_work import ran
 
         return ran(project, file, yes=yes or json, wait=wait)
 
@@ -81,9 +81,9 @@ def read(
     """Windows, roll-ups and the largest groups of what was released. Free, as often as you like: nothing is drawn."""
 
     def work() -> Outcome:
-        from ..work.series import Wanted, told
+        from ..work.series_work import Wanted, windows_read
 
         wanted = Wanted(first, last, every, rolling, running, () if total else by, top, column, least, alpha)
-        return told(project, file, wanted, out)
+        return windows_read(project, file, wanted, out)
 
     tell(work, json=json, debug=debug)
