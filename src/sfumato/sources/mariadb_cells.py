@@ -96,8 +96,7 @@ def sent_cell(raw: str, type_: str, digits: tuple[int, int] | None = None) -> Ce
         words = f"CASE {text} WHEN 'inf' THEN 1.7976931348623157e308 WHEN '-inf' THEN -1.7976931348623157e308"
         return Cell(f"{words} WHEN 'nan' THEN NULL ELSE CAST({text} AS DOUBLE) END", "float", f"({raw} <> 'nan')")
     if type_ == "DECIMAL" and digits is not None:
-        cell = _decimal(f"CAST({text} AS DECIMAL({max(digits[0], 1)}, {digits[1]}))", digits, there)
-        return cell
+        return _decimal(f"CAST({text} AS DECIMAL({max(digits[0], 1)}, {digits[1]}))", digits, there)
     if type_ == "DATE":
         return Cell(f"CAST({text} AS DATE)", "day", there)
     if type_ == "TIMESTAMP":

@@ -69,7 +69,7 @@ class WarehouseSession(DatabaseSession):
         names = [name for name in columns if name.lower() == column.lower()]
         if len(names) != 1:
             raise refuse_lacking(table, column)
-        raw, type_ = self._name(names[0]), columns[names[0]].split("(")[0].strip()
+        raw, type_ = self._own_quotes(names[0]), columns[names[0]].split("(")[0].strip()
         there = f"({raw} IS NOT NULL)"
         own = WAREHOUSES[self.dialect].own
         if type_ in _BITS:
