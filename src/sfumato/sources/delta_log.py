@@ -40,7 +40,7 @@ def delta_files(opened: Any, path: str, name: str) -> DeltaFiles | None:
     """The last version of the Delta table in this folder; None where there is no log."""
     rows, refused = None, ""
     try:
-        log = opened.read.option("pathGlobFilter", "*.json").option("wholetext", "true").text(f"{path}/_delta_log")
+        log = opened.read.option("pathGlobFilter", "*.json").text(f"{path}/_delta_log", wholetext=True)
         rows = log.selectExpr("_metadata.file_name AS name", "value").toArrow().to_pylist()
     except Exception as problem:
         with contextlib.suppress(Exception):

@@ -28,8 +28,8 @@ from .spark_templates import name_in_quotes
 from .typed_session import TypedSession
 
 _NUMBERS = itertools.count()
-_LOGGER = "SQLQueryContextLogger"
-"""By which pyspark writes the text of every error to the standard error stream."""
+_LOGGERS = ("SQLQueryContextLogger", "py4j.clientserver", "py4j.java_gateway", "pyspark.sql.connect.logging")
+"""By which pyspark and py4j write the texts of errors, and all that Spark answers where somebody debugs."""
 
 
 class SparkSession(TypedSession):
@@ -161,12 +161,14 @@ def _condition(problem: Exception) -> str:
 
 @contextlib.contextmanager
 def _unlogged() -> Iterator[None]:
-    logger = logging.getLogger(_LOGGER)
-    before, logger.disabled = logger.disabled, True
+    before = {logger: logger.disabled for logger in map(logging.getLogger, _LOGGERS)}
+    for logger in before:
+        logger.disabled = True
     try:
         yield
     finally:
-        logger.disabled = before
+        for logger, disabled in before.items():
+            logger.disabled = disabled
 
 
 def _plain(rows: Any) -> Any:
