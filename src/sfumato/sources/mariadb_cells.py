@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from .mariadb_texts import COLLATION, fits, quoted_text
+from .mariadb_texts import COLLATION, quoted_text
 from .raw_cells import Cell
 
 _BITS = {"tinyint": 8, "smallint": 16, "mediumint": 24, "int": 32, "bigint": 64}
@@ -96,8 +96,7 @@ def sent_cell(raw: str, type_: str, digits: tuple[int, int] | None = None) -> Ce
         words = f"CASE {text} WHEN 'inf' THEN 1.7976931348623157e308 WHEN '-inf' THEN -1.7976931348623157e308"
         return Cell(f"{words} WHEN 'nan' THEN NULL ELSE CAST({text} AS DOUBLE) END", "float", f"({raw} <> 'nan')")
     if type_ == "DECIMAL" and digits is not None:
-        cell = _decimal(f"CAST({text} AS DECIMAL({max(digits[0], 1)}, {digits[1]}))", digits, there)
-        return cell
+        return _decimal(f"CAST({text} AS DECIMAL({max(digits[0], 1)}, {digits[1]}))", digits, there)
     if type_ == "DATE":
         return Cell(f"CAST({text} AS DATE)", "day", there)
     if type_ == "TIMESTAMP":
@@ -105,6 +104,3 @@ def sent_cell(raw: str, type_: str, digits: tuple[int, int] | None = None) -> Ce
         written = f"TRIM(TRAILING '.' FROM TRIM(TRAILING '0' FROM CAST({moment} AS CHAR)))"
         return Cell(moment, "moment", there, key=written)
     return text_cell(text)
-
-
-__all__ = ["cell_of", "fits", "sent_cell", "text_cell"]
