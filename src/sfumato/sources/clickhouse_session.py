@@ -19,10 +19,9 @@ from .clickhouse import CLICKHOUSE
 from .clickhouse_cells import cell_of, sent_cell
 from .clickhouse_numbers import quoted_text
 from .clickhouse_settings import BEHIND
-from .dbapi_rows import fetched
+from .dbapi_rows import fetched, type_sent
 from .dbapi_server import DatabaseServer
 from .dbapi_session import STORE, DatabaseSession, refuse_computed, refuse_lacking, refuse_type
-from .mariadb_session import type_sent
 from .raw_cells import Cell
 from .reading import RAW, Reading
 from .session import RawTable

@@ -90,3 +90,21 @@ def _texts(column: Any, arrow: Any) -> list[str | None]:
         column = column.cast(arrow.int8())
     texts: list[str | None] = column.cast(arrow.large_string()).to_pylist()
     return texts
+
+
+def type_sent(kind: Any) -> tuple[str, tuple[int, int] | None]:
+    """The type of the vocabulary that a column in memory is sent as; of a decimal, its digits."""
+    types = needed("pyarrow").types
+    if types.is_boolean(kind):
+        return "BOOLEAN", None
+    if str(kind) == "uint64":
+        return "DECIMAL", (20, 0)
+    if types.is_integer(kind):
+        return "BIGINT", None
+    if types.is_floating(kind):
+        return "DOUBLE", None
+    if types.is_decimal(kind):
+        return "DECIMAL", (kind.precision, kind.scale)
+    if types.is_timestamp(kind):
+        return "TIMESTAMP", None
+    return ("DATE", None) if types.is_date(kind) else ("VARCHAR", None)

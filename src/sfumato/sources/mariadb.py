@@ -107,7 +107,11 @@ def flatten(around: Any) -> None:
     for select in reversed(list(around.find_all(exp.Select))):
         source = select.args["from_"].this if select.args.get("from_") else None
         inner = source.this if isinstance(source, exp.Subquery) else None
-        if source is None or not isinstance(inner, exp.Select) or any(map(select.args.get, _ROWS_AS_THEY_ARE)):
+        if (
+            source is None
+            or not isinstance(inner, exp.Select)
+            or any(select.args.get(part) for part in _ROWS_AS_THEY_ARE)
+        ):
             continue
         if any(inner.args.get(part) for part in ("group", "distinct", "order", "with_", "qualify")):
             continue

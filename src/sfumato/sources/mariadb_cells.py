@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from .mariadb_texts import COLLATION, fits, quoted_text
+from .mariadb_texts import COLLATION, quoted_text
 from .raw_cells import Cell
 
 _BITS = {"tinyint": 8, "smallint": 16, "mediumint": 24, "int": 32, "bigint": 64}
@@ -104,6 +104,3 @@ def sent_cell(raw: str, type_: str, digits: tuple[int, int] | None = None) -> Ce
         written = f"TRIM(TRAILING '.' FROM TRIM(TRAILING '0' FROM CAST({moment} AS CHAR)))"
         return Cell(moment, "moment", there, key=written)
     return text_cell(text)
-
-
-__all__ = ["cell_of", "fits", "sent_cell", "text_cell"]

@@ -11,7 +11,8 @@ from typing import Any
 
 from ..errors import PlanError
 from ..schema import Table
-from .base import needed, quoted
+from .base import quoted
+from .dbapi_rows import type_sent
 from .dbapi_server import DatabaseServer
 from .dbapi_session import STORE, DatabaseSession, refuse_computed, refuse_lacking, refuse_type
 from .mariadb import MARIADB
@@ -113,24 +114,6 @@ class MariaDBSession(DatabaseSession):
         shown = ", ".join(f"{name} LONGTEXT PATH '$[{place}]'" for place, name in enumerate(types))
         scan = f"JSON_TABLE({quoted_text(written)}, '$[*]' COLUMNS ({shown})) AS _sent"
         return scan, {name: sent_cell(name, *type_sent(kind)) for name, kind in types.items()}
-
-
-def type_sent(kind: Any) -> tuple[str, tuple[int, int] | None]:
-    """The type of the vocabulary that a column in memory is sent as; of a decimal, its digits."""
-    types = needed("pyarrow").types
-    if types.is_boolean(kind):
-        return "BOOLEAN", None
-    if str(kind) == "uint64":
-        return "DECIMAL", (20, 0)
-    if types.is_integer(kind):
-        return "BIGINT", None
-    if types.is_floating(kind):
-        return "DOUBLE", None
-    if types.is_decimal(kind):
-        return "DECIMAL", (kind.precision, kind.scale)
-    if types.is_timestamp(kind):
-        return "TIMESTAMP", None
-    return ("DATE", None) if types.is_date(kind) else ("VARCHAR", None)
 
 
 DatabaseServer.opens |= {"mariadb": MariaDBSession, "mysql": MariaDBSession}

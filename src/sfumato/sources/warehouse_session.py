@@ -52,11 +52,11 @@ class WarehouseSession(DatabaseSession):
                 f"table {table.name!r} is no base table there, and may compute over all rows at once: {STORE}"
             )
         cells = {column: self._cell_of(table, column, columns) for column in table.columns}
-        return RawTable(".".join(map(self._name, parts)), cells)
+        return RawTable(".".join(map(self._own_quotes, parts)), cells)
 
     def _catalogue(self, parts: tuple[str, ...]) -> tuple[list[Any], dict[str, Any]]:
         *outer, schema, name = parts
-        inside = ".".join(map(self._name, outer if self.dialect != "bigquery" else (*outer, schema)))
+        inside = ".".join(map(self._own_quotes, outer if self.dialect != "bigquery" else (*outer, schema)))
         place = f"{inside}.INFORMATION_SCHEMA" if inside else "INFORMATION_SCHEMA"
         where = f"table_schema = {_literal(schema)} AND table_name = {_literal(name)}"
         with contextlib.suppress(Exception):
