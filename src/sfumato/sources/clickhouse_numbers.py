@@ -142,6 +142,7 @@ _ROUNDED = "trunc(v_x + sign(v_x) * 0.49999999999999994)"
 
 
 def rounded(node: Any) -> Any:
+    """Halves away from 0, of doubles and of whole numbers."""
     places = int(number_in(node.args["decimals"]) or 0) if node.args.get("decimals") else 0
     kind, x = kind_of(node), node.this
     if kind in INTEGERS:

@@ -171,6 +171,7 @@ _ROUNDED = "TRUNCATE(v_x + SIGN(v_x) * 4.9999999999999994e-1, 0)"
 
 
 def rounded(node: Any) -> Any:
+    """Of doubles, in doubles; of decimals and whole numbers by the server, halves away from 0."""
     places = int(number_in(node.args["decimals"]) or 0) if node.args.get("decimals") else 0
     kind, x = kind_of(node), node.this
     if kind in INTEGERS:
