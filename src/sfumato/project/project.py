@@ -15,6 +15,7 @@ from ..owners import other_names, paths
 from ..query import Limits, Sql, SqlReport, sql, unreadable
 from ..query.ask import ADVISE
 from ..query.comments import options_in
+from ..sources import SparkTable
 from .accounts import Accounts, open_accounts
 from .alone import LOCK, WAIT, alone
 from .place import LedgerPlace
@@ -180,7 +181,9 @@ class Project:
     def missing(self) -> tuple[str, ...]:
         """The tables whose files are not there."""
         return tuple(
-            name for name, each in self.sources.items() if hasattr(each, "path") and not _files(str(each.path))
+            name
+            for name, each in self.sources.items()
+            if _has_file(each) and not _files(str(getattr(each, "path", "")))
         )
 
     def need_data(self) -> None:
@@ -188,10 +191,10 @@ class Project:
         file says; the error has their lines."""
         faults = []
         for name, source in self.sources.items():
-            path = str(getattr(source, "path", ""))
+            path = str(getattr(source, "path", "")) if _has_file(source) else ""
             files = _files(path)
             shown = f"{Path(path).name!r} in {str(Path(path).parent)!r}"
-            if hasattr(source, "path") and not files:
+            if _has_file(source) and not files:
                 message = f"there is no file {shown}", "put it there, or correct the path"
             elif not all(os.access(file, os.R_OK) for file in files):
                 message = f"this user may not read {shown}", "give this user the right to read it"
@@ -214,6 +217,11 @@ def _misfit(table: Table, source: Source) -> tuple[str, str] | None:
     except PlanError as problem:
         return problem.cause, problem.fix or "correct the columns, or the file"
     return None
+
+
+def _has_file(source: Source) -> bool:
+    """Is it a file that this machine reads? What Spark reads may lie elsewhere."""
+    return hasattr(source, "path") and not isinstance(source, SparkTable)
 
 
 def _files(path: str) -> list[Path]:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import functools
 import os
 import shutil
+import tempfile
 from decimal import Decimal
 from pathlib import Path
 from typing import Any
@@ -35,7 +36,7 @@ def spark() -> Any:
     from pyspark.sql import SparkSession
 
     os.environ.setdefault("SPARK_LOCAL_IP", "127.0.0.1")
-    builder = SparkSession.builder.master("local[2]")
+    builder = SparkSession.builder.master("local[2]").config("spark.sql.warehouse.dir", tempfile.mkdtemp())
     for name, value in _SETTINGS.items():
         builder = builder.config(name, value)
     opened = builder.getOrCreate()
