@@ -21,7 +21,7 @@ if TYPE_CHECKING:
     from .ledger import MemoryLedger, open_ledger
     from .private import Private
     from .project import open_project
-    from .query import Limits, orphans, public, sql, unreadable
+    from .query import Limits, orphans, public, series, sql, unreadable
     from .report.explain import explain
     from .schema import Schema
     from .tidy import Tidy

@@ -45,7 +45,7 @@ _AREAS = {
             ("plan", "Sql"),
             ("above.report_plan", "SqlReport"),
             ("above.stages_plan", "SqlStages"),
-            ("series.series_plan", "SqlSeries"),
+            ("dated.series_plan", "SqlSeries"),
         ),
     ),
 }

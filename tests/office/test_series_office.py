@@ -17,7 +17,7 @@ from sfumato.office.problems import OfficeError
 from sfumato.office.series import SeriesDocument, agreed, over, quoted_series, ran_series, reading
 from sfumato.project import Project, ProjectError, open_project
 from sfumato.project.series_file import SeriesFile, load_series
-from sfumato.query.series.time_blocks import TimeBlock
+from sfumato.query.dated.time_blocks import TimeBlock
 
 START = dt.date(2026, 3, 2)
 YAML = """\

@@ -16,8 +16,8 @@ from sfumato import events, record
 from sfumato.accounting import approximate, pure, zcdp
 from sfumato.errors import ArgumentError, PlanError, SfumatoError
 from sfumato.query import SqlSeries
-from sfumato.query.series.time_blocks import LEVELS as ALL_LEVELS
-from sfumato.query.series.time_blocks import begins, blocks_within, follows, in_order
+from sfumato.query.dated.time_blocks import LEVELS as ALL_LEVELS
+from sfumato.query.dated.time_blocks import begins, blocks_within, follows, in_order
 from sfumato.schema import Schema, Table, category, date, key, moment
 from sfumato.units import Unit
 from tests.query.series_kit import FIRST, LEVELS, QUERY, SCHEMA, UNIT, Rows, day, exactly, moved, random_rows, series_of

@@ -15,8 +15,8 @@ import sfumato as sf
 from sfumato.errors import ArgumentError
 from sfumato.laws import RoundedGaussian
 from sfumato.query import SqlSeries
+from sfumato.query.dated.series_reading import SeriesReading
 from sfumato.query.released.mixtures import summed_half_width
-from sfumato.query.series.series_reading import SeriesReading
 from tests.query.series_kit import ADS, FIRST, LEVELS, SCHEMA, UNIT, day, random_rows, series_of
 
 WIDE: dict[str, Any] = {

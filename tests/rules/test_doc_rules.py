@@ -26,7 +26,7 @@ _LONG = {
     for name in (
         "use-in-ci", "share-a-budget", "choose-epsilon", "choose-bounds", "your-own-file", "join-tables",
         "count-unknown-keys", "release-any-plan", "explain-to-a-manager", "train-a-model", "project-file", "command",
-        "models", "dp-sgd",
+        "models", "dp-sgd", "report-every-day",
         "diffprivlib", "dp-accounting", "opendp", "pipelinedp", "smartnoise", "tumult", "tutorial", "learn", "sql",
         "ask-spark", "notebooks", "explain", "replay", "selection", "check", "verify", "quantiles",
     )

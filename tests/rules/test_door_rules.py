@@ -14,7 +14,7 @@ OPENERS = {"curator.py", "private.py", "openings.py"}  # a Private hands its tab
 # mechanisms/additive.py runs its own, many times; a plan in stages runs each with what the last one released
 RUNNERS = {
     "plan.py", "combine.py", "tidy.py", "curator.py", "mechanisms/additive.py", "query/above/stages_plan.py",
-    "query/series/series_plan.py",
+    "query/dated/series_plan.py",
 }  # fmt: skip
 GENERATORS = {"random", "numpy.random", "torch.random"}
 CHANCE = "learn/chance.py"  # torch's own generators, for what is public or named float grade; nowhere else

@@ -22,8 +22,8 @@ from ..plain_text import printable
 from ..plan import Receipt, price_text
 from ..project.project import Project
 from ..project.series_file import SeriesFile
-from ..query.series.series_reading import SeriesReading
-from ..query.series.time_blocks import TimeBlock
+from ..query.dated.series_reading import SeriesReading
+from ..query.dated.time_blocks import TimeBlock
 from .desk import Desk, at_desk, ready
 from .documents import AccountDocument, Agreement, Document, Part
 from .list_state import key_of

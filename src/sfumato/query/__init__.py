@@ -5,10 +5,10 @@ from .above.report_plan import SqlReport
 from .above.stages_plan import SqlStages
 from .ask import sql
 from .ask_series import series
+from .dated.series_plan import SqlSeries
 from .limits import Limits
 from .odd_cells import unreadable
 from .plan import Sql
-from .series.series_plan import SqlSeries
 from .unowned import orphans
 
 __all__ = ["Limits", "Sql", "SqlReport", "SqlSeries", "SqlStages", "orphans", "public", "series", "sql", "unreadable"]

@@ -13,11 +13,11 @@ from ..errors import ArgumentError
 from ..units import Unit
 from .ask import schema_and_unit
 from .comments import options_in
+from .dated.series_plan import SqlSeries, of_query
+from .dated.time_blocks import LEVELS, blocks_within, day_of
 from .dialects.pasted import dialect_of, in_duckdb_sql
 from .limits import Limits
 from .refusal import QueryError
-from .series.series_plan import SqlSeries, of_query
-from .series.time_blocks import LEVELS, blocks_within, day_of
 
 _OF_LEVEL = ("share", "most", "limits")
 

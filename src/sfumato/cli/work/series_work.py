@@ -20,8 +20,8 @@ from ...office.series import SeriesDocument, agreed, quoted_series, ran_series, 
 from ...plain_text import csv_text
 from ...project import open_project
 from ...project.series_file import load_series
-from ...query.series.series_reading import SeriesReading
-from ...query.series.told_windows import ToldWindows
+from ...query.dated.series_reading import SeriesReading
+from ...query.dated.told_windows import ToldWindows
 from ..problems import BUDGET, DATA, problem_of
 from ..screen import columns, facts, say
 from ..telling import Outcome

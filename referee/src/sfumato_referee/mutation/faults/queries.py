@@ -195,7 +195,7 @@ def joined_with_released() -> None:
 
 @FAULTS.fault("a unit of a series counts in every block", by=attacks("B5"))
 def every_block() -> None:
-    from sfumato.query.series import block_text
+    from sfumato.query.dated import block_text
 
     def without_rank(source: Any) -> Any:
         return lambda self, block, start, most: source(self, block, start, None)
