@@ -81,6 +81,7 @@ bench: $(READY) bench-setup  ## the benchmarks, side by side with the peers
 	$(BIN)/python -m bench.holdout
 	$(BIN)/python -m bench.ledger
 	$(BIN)/python -m bench.query
+	$(BIN)/python -m bench.engines
 	$(BIN)/python -m bench.sql_workloads
 	$(BIN)/python -m bench.coverage
 	$(BIN)/python -m bench.budget
