@@ -27,8 +27,8 @@ import psycopg
 import pyarrow.parquet as pq
 
 from sfumato import Curator, MemoryLedger, Private, Schema, schema, sql
-from sfumato.sources.base import Source
 from sfumato.sources import PostgresTable, SparkTable
+from sfumato.sources.base import Source
 
 from . import query_peers, table
 from .bars import Bar, bars_block, progress, times
