@@ -74,10 +74,14 @@ def test_kinds_of_windows() -> None:
 
 
 REFUSED = [
-    ("ROW_NUMBER() OVER (ORDER BY n)", "rows of one unit", "user, to PARTITION BY"),
-    ("SUM(n) OVER ()", "rows of one unit", "user, to PARTITION BY"),
-    ("SUM(n) OVER (PARTITION BY place)", "rows of one unit", "user, to PARTITION BY"),
-    ("SUM(n) OVER (PARTITION BY LOWER(CAST(user AS VARCHAR)))", "rows of one unit", "user, to PARTITION BY"),
+    ("ROW_NUMBER() OVER (ORDER BY n)", "rows of one unit", "add visits.user to PARTITION BY: "),
+    ("SUM(n) OVER ()", "rows of one unit", "add visits.user to PARTITION BY: "),
+    ("SUM(n) OVER (PARTITION BY place)", "rows of one unit", "add visits.user to PARTITION BY: "),
+    (
+        "SUM(n) OVER (PARTITION BY LOWER(CAST(user AS VARCHAR)))",
+        "rows of one unit",
+        "add visits.user to PARTITION BY: ",
+    ),
     (f"SUM(n) OVER ({OWN} n, y RANGE BETWEEN 1 PRECEDING AND CURRENT ROW)", "one ORDER BY column", "order by one"),
     (f"SUM(n) OVER ({OWN} place RANGE BETWEEN 1 PRECEDING AND CURRENT ROW)", "in numbers or dates", "use ROWS"),
     (f"SUM(n) OVER ({OWN} n RANGE BETWEEN 0.5 PRECEDING AND CURRENT ROW)", "whole for whole numbers", "write 10"),

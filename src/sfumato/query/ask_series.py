@@ -47,10 +47,10 @@ def series(
     >>> clicks = Schema.of(user=schema.key(), ad=schema.category(["a", "b"]), day=day, unit="user")
     >>> plan = series("SELECT ad, COUNT(*) AS n FROM data GROUP BY ad", clicks, unit=Unit("user:user"), column="day",
     ...     start="2026-01-01", days=28, levels={"day": {"most": 7}}, epsilon=1, limits={"rows": 2})
-    >>> len(plan.plans), float(plan.plans["day 2026-01-01"].event.epsilon)
+    >>> len(plan.parts), float(plan.parts["day 2026-01-01"].event.epsilon)
     (28, 0.14285714285714285)
 
-    `curator.prepay(plan)` pays for all of it; releasing `plan.plans["day 2026-01-01"]` is free from then on, once.
+    `curator.prepay(plan)` pays for all of it; releasing `plan.parts["day 2026-01-01"]` is free from then on, once.
     `plan.read({name: release.raw, ...})` tells any window of what was released.
 
     column   the column of dates or moments that says which block a row is in

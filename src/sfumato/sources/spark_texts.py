@@ -157,6 +157,7 @@ def name_of_part(number: str, names: tuple[str, ...]) -> Lowered:
 
 
 def interval(node: Any) -> Any:
+    """Of months or of seconds, up to as many years as a moment there may be away from another."""
     exp = needed("sqlglot").exp
     unit, number = node.args["unit"].name.upper(), _whole(node.this)
     years = abs(number) * (_MONTHS[unit] / 12 if unit in _MONTHS else _SECONDS[unit] / 31_556_952)

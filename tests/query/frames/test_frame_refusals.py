@@ -47,7 +47,9 @@ def test_what_sql_refuses_is_refused_alike(case: int) -> None:
 
 def test_a_refusal_says_which_step_wrote_what_is_underlined() -> None:
     made = visits().with_columns(r=col("cost").rank("min")).group_by("r").agg(n=len())
-    with pytest.raises(PlanError, match=r"\(over\(\) wrote this\.\)[^^]*\n[^^]*\^+\nInstead: add the unit's column"):
+    with pytest.raises(
+        PlanError, match=r"\(over\(\) wrote this\.\)[^^]*\n[^^]*\^+\nInstead: add visits.patient to PARTITION BY"
+    ):
         made.plan(**BUDGET)
 
 

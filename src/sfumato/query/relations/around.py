@@ -157,7 +157,7 @@ def not_tied(scope: Scope | None, around: OuterRow, what: str, node: exp.Expr) -
         return QueryError(rule, "join the tables in FROM, or release the subquery first and write its number", node)
     own, its = pairs[0]
     column = parse_one(own, dialect="duckdb")
-    alias, name = column.args.get("table"), column.this.sql("duckdb")
+    alias, name = column.args.get("table"), column.this.sql()
     if alias is not None and any(alias.name in each.sources for each in around.same):
         other = exp.to_identifier(f"{alias.name}2").sql("duckdb")
         return QueryError(rule, f"call the subquery's table {other} and add {other}.{name} = {its} to its WHERE", node)

@@ -30,7 +30,7 @@ from .merging import alike
 _SIDES = {"": "", "LEFT": "LEFT", "RIGHT": "RIGHT", "FULL": "FULL"}
 _ONLY_TEST = ("SEMI", "ANTI")
 _UNNAMED = re.compile(r"(list|subquery) \d+")
-_RESERVED = DuckDB.Generator.RESERVED_KEYWORDS
+_RESERVED = DuckDB.Generator.RESERVED_KEYWORDS - {"user"}  # which DuckDB itself takes as a name
 
 
 @dataclass(frozen=True)
@@ -285,7 +285,7 @@ def units_in(scope: Scope) -> list[str]:
 def _spelt(alias: str, name: str) -> str:
     """A column as a query may name it: of a subquery that has no name of its own by its own name alone."""
     parts = [name] if _UNNAMED.fullmatch(alias) else [alias, name]
-    return ".".join(exp.to_identifier(part, quoted=part.lower() in _RESERVED).sql("duckdb") for part in parts)
+    return ".".join(exp.to_identifier(part, quoted=part.lower() in _RESERVED or None).sql() for part in parts)
 
 
 def keys_in(scope: Scope) -> dict[tuple[str, str], str]:
