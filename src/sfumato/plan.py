@@ -15,10 +15,11 @@ from fractions import Fraction
 from typing import TYPE_CHECKING, Any, ClassVar, Generic, NamedTuple, Protocol, TypeVar
 
 from . import checks, contributions, questions, record
-from .accounting import approximate, zcdp
+from .accounting import approximate
 from .accounting.filters import Budget, Filter
+from .accounting.price_text import event_text as event_text  # plans that tell of several events have it from here
 from .bounds import Bounded
-from .errors import DataError, PlanError, UnsupportedEventError, ended_by, guarded
+from .errors import DataError, PlanError, ended_by, guarded
 from .events import Event
 from .exhibits import Exhibit
 from .noise import Noise
@@ -303,8 +304,7 @@ class Plan(Exhibit, ABC, Generic[D, R]):
         return ""
 
     def expected_work(self) -> Mapping[str, str]:
-        """What running it takes (time, memory), in words by name, where that is worth saying: a quote shows it. From
-        public fields and made-up rows alone; none by default."""
+        """What running it takes (time, memory), in words for a quote. From public fields and made-up rows alone."""
         return {}
 
     def explain(self) -> list[str]:
@@ -375,8 +375,7 @@ class Plan(Exhibit, ABC, Generic[D, R]):
         return contributions.of_fields(self, path)
 
     def afterwards(self) -> tuple[str, ...]:
-        """What it does with numbers that are noisy already (post-processing, free), in words for a report: its own
-        steps before those of its parts. Laying numbers out by name is not worth a word."""
+        """What it does with noisy numbers (post-processing, free), in words: its own steps, then those of its parts."""
         return tuple(dict.fromkeys(step for child in self.children for step in child.afterwards()))
 
     @property
@@ -399,15 +398,6 @@ def _rows() -> Opening[Rows]:
 def price_text(plan: Plan[Any, Any]) -> str:
     """What it costs, in words."""
     return event_text(plan.event, plan.delta)
-
-
-def event_text(event: Event, delta: Fraction) -> str:
-    """What an event costs at a delta, in words."""
-    try:
-        epsilon = float(approximate.epsilon(event, delta))
-    except UnsupportedEventError:  # no delta was named, so there is no epsilon: the native currency
-        return f"rho = {float(zcdp.rho(event)):.6g}"
-    return f"epsilon = {epsilon:.6g}" + (f" at delta = {float(delta):.3g}" if delta else "")
 
 
 def told_before(plan: Plan[Any, Any]) -> Iterator[tuple[str, str]]:

@@ -17,6 +17,7 @@ from .fields import Category, Number, Text, Whole, said, shown
 from .form import LimitsForm
 from .lines import load
 from .project import Project
+from .published import schema_of
 
 _WAIT = 6
 _LONGEST_WAIT = 24 * 366
@@ -123,6 +124,11 @@ def load_series(path: str | Path, project: Project) -> SeriesFile:
         problem.add_note(f"in {Path(path).name}")
         raise
     return SeriesFile(file=Path(path), name=form.name, plan=plan, wait=wait, account=form.account, note=form.note)
+
+
+def json_schema() -> dict[str, Any]:
+    """The JSON Schema of a series file, for editors."""
+    return schema_of(SeriesForm, "a series file")
 
 
 def _given(options: Mapping[str, Any]) -> dict[str, Any]:

@@ -76,7 +76,7 @@ def series(
     if usual is not None and len(wanted) > 1 and any(item["limits"] is None for item in wanted.values()):
         raise ArgumentError(
             "limits are given once for several levels, and a week holds more of a unit's rows than a day: give each "
-            "level its own, such as levels={'day': {'limits': {'rows': 3}}, 'week': {'limits': {'rows': 10}}}."
+            "level limits of its own, such as 3 rows for the day and 10 for the week."
         )
     options = {
         level: {**own, **_part(budget, of_level, wanted), "limits": _limits(of_level.get("limits"), "limits") or usual}

@@ -54,7 +54,7 @@ def read_only(text: str) -> exp.Query:
             node.meta[TYPED] = text[node.meta["start"] : node.meta["end"] + 1].upper()
         if isinstance(node, exp.Func) and node.error_messages():
             name = typed_name(node)
-            raise QueryError(f"{name} lacks an operand here.", f"give it all that it takes: {name}(...)", node)
+            raise QueryError(f"{name} lacks an operand here.", "give it all that it takes, or leave it out", node)
     tree = spelt_alike(trees[0])
     try:
         tree.sql("duckdb")

@@ -66,7 +66,7 @@ class DatabaseServer:
             raise PlanError(
                 f"sfumato was never run on an engine of the dialect {self.dialect!r}: its statements were checked as "
                 "texts alone, and what they mean there is read off manuals. Where you compared its answers before "
-                "noise with DuckDB's yourself, say untested=True"
+                "noise with DuckDB's yourself, say so (untested)"
             )
 
     def _function(self) -> str:

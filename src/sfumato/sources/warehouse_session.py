@@ -39,7 +39,7 @@ class WarehouseSession(DatabaseSession):
     def _reached(self, table: Table, parts: tuple[str, ...]) -> RawTable:
         if len(parts) not in (2, 3):
             raise PlanError(
-                f"the name of table {table.name!r} is not whole: give 'schema.table', or 'catalog.schema.table'"
+                f"the name of table {table.name!r} is not whole: give 'clinic.visits', or 'hospital.clinic.visits'"
             )
         listed_tables, columns = self._catalogue(parts)
         if not listed_tables:

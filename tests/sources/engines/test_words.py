@@ -43,8 +43,7 @@ def test_edge_cases_are_what_the_word_says(name: str, word: Word) -> None:
         asked += len(rows)
         for row, value in zip(rows, member.values(word, edge, rows), strict=True):
             declared = (edge.form, *row) in member.wrong.get(word.name, ())
-            text = member.engine.text(statement(word, edge, row))
-            assert same(value, row[-1]) is not declared, (edge.form, row, value, text)
+            assert same(value, row[-1]) is not declared, (edge.form, row, value)
     if name == "duckdb":
         assert asked == sum(len(edge.rows) for edge in word.edges)
 

@@ -18,7 +18,12 @@ from ..problems import CommandError, meant
 from ..screen import facts
 from ..telling import Outcome
 
-_FILES = {"project": "sfumato.yaml", "plan": "plan.yaml, a list of releases", "training": "a training file"}
+_FILES = {
+    "project": "sfumato.yaml",
+    "plan": "plan.yaml, a list of releases",
+    "training": "a training file",
+    "series": "a series file",
+}
 
 
 class SchemasDocument(Document):
@@ -73,6 +78,10 @@ def file_schema(name: str) -> dict[str, Any]:
         from ...project.training import json_schema as of_training
 
         return dict(of_training())
+    if name == "series":
+        from ...project.series_file import json_schema as of_series
+
+        return dict(of_series())
     from ...project.plans import json_schema as of_plans
 
     return dict(of_plans())

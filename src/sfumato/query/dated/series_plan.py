@@ -99,7 +99,7 @@ class SqlSeries(Plan["Connection", dict[str, Any]]):
             list(self.firsts) != list(self.most)
             or len({(part.schema, part.unit) for part in self.firsts.values()}) != 1
         ):
-            raise ArgumentError("the levels' plans are not alike: make a series with sf.series(...).")
+            raise ArgumentError("the plans of the levels are not alike: make the series anew of its query.")
         if self.unit.change != "add-remove" or self.unit.group != 1:
             raise checks.refuse("unit", self.unit, "one unit that is present or absent, where data comes in blocks")
         for level, part in self.firsts.items():
