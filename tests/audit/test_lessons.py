@@ -22,7 +22,7 @@ def test_ours_withstands_within_the_bound_and_bare_numbers_do_not(name: str) -> 
     assert lesson.allowed == pytest.approx(math.e / (1 + math.e))
     assert game.Score(40, 39).beats(lesson.allowed, 1e-4)  # so that the next line can fail at all
     assert not lesson.play(40).beats(lesson.allowed, 1e-4)
-    bare = lesson.play(40, protected=False)
+    bare = lesson.play(60, protected=False)  # one in a hundred is lost by averaging
     assert bare.share > 0.9
     assert bare.beats(lesson.allowed, 1e-3)
 

@@ -184,7 +184,7 @@ def test_bounds_that_follow_from_the_dates_are_those_of_each_block() -> None:
         ({"days": 5, "levels": {"week": None}, "limits": {"rows": 1}}, "no whole week"),
         ({"levels": {"fortnight": None}}, "level"),
         ({"levels": {"day": {"rows": 3}}}, "options of day"),
-        ({"levels": ("day", "week"), "limits": {"rows": 3}}, "each level its own"),
+        ({"levels": ("day", "week"), "limits": {"rows": 3}}, "each level limits of its own"),
         ({"epsilon": None}, "how much"),
         ({"unit": Unit("user:reader", "replace")}, "present or absent"),
         ({"unit": Unit("user:reader", group=2)}, "present or absent"),
