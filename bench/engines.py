@@ -110,7 +110,12 @@ def in_spark(data: Data, open_until: ExitStack) -> Place:
     """Spark in this process; that it starts is in nobody's seconds."""
     from pyspark.sql import SparkSession  # here, as it takes long, and an extra
 
-    settings = {"spark.ui.enabled": "false", "spark.driver.memory": "4g", "spark.sql.shuffle.partitions": str(THREADS)}
+    settings = {
+        "spark.ui.enabled": "false",
+        "spark.ui.showConsoleProgress": "false",
+        "spark.driver.memory": "4g",
+        "spark.sql.shuffle.partitions": str(THREADS),
+    }
     builder = SparkSession.builder.master(f"local[{THREADS}]")
     for name, value in settings.items():
         builder = builder.config(name, value)
