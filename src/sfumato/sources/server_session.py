@@ -5,12 +5,14 @@ What other engines have as views stands in front of each statement, as WITH, whi
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from typing import ClassVar
 
 from ..errors import PlanError
-from .base import needed, quoted
+from ..schema import Table
+from .base import Source, needed, quoted
 from .frames import Frame
+from .session import Settings
 from .typed_engine import ServerEngine
 from .typed_session import TypedSession
 
@@ -25,6 +27,16 @@ class ServerSession(TypedSession):
 
     lowering: ClassVar[ServerEngine]
     written_out: ClassVar[str] = "AS"
+
+    def __init__(
+        self,
+        tables: Mapping[str, tuple[Table, Source]],
+        settings: Settings,
+        only: Mapping[str, tuple[str, Sequence[str]]],
+        unread: Collection[str],
+    ) -> None:
+        self._texts: dict[str, str] = {}
+        super().__init__(tables, settings, only, unread)
 
     def _no_private_frames(self) -> None:
         for name, (table, source) in self._given.items():

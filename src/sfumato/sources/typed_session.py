@@ -29,7 +29,6 @@ class TypedSession(Session):
         only: Mapping[str, tuple[str, Sequence[str]]],
         unread: Collection[str],
     ) -> None:
-        self._texts: dict[str, str] = {}
         self._typed: dict[str, TypedEngine] = {}
         super().__init__(tables, settings, only, unread)
 
