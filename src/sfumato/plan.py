@@ -321,6 +321,12 @@ class Plan(Exhibit, ABC, Generic[D, R]):
         return {}
 
     @property
+    def turns(self) -> tuple[tuple[str, ...], ...]:
+        """Chains of parts by name, where the price of the list rests on their order: of a chain, a part is run after
+        those before it or they are not run."""
+        return ()
+
+    @property
     def compared(self) -> tuple[Plan[Any, Any], ...]:
         """The parts of a list that are compared with the data before it is paid: all, unless some speak for others."""
         return tuple(self.parts.values())

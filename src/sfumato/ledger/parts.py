@@ -7,6 +7,7 @@ and the rest of the protocol (open once, settle once) is that of any receipt. Se
 
     fact ("part", digest of data and plan hash)  the receipts of the lists in which this part waits, oldest first
     fact ("part", "")                            how many parts wait in all: a ledger without any looks no further
+    fact ("turns", receipt of a list)            of parts that are taken in their turn: see proof/turns.py
 """
 
 from __future__ import annotations
@@ -17,10 +18,12 @@ from typing import Any
 from .. import record
 from ..errors import PlanError, ReceiptError
 from ..plan import Plan, Receipt
+from .proof.turns import chains_of, in_turn
 from .stores.base import Book
+from .stores.digest import LIVE
 
 LIST, PART = "parts", "part"  # the loop of the list's receipt, and of its parts'
-_KIND, _ALL = "part", ""
+_KIND, _ALL, _TURNS = "part", "", "turns"
 
 
 def check(plan: Plan[Any, Any]) -> None:
@@ -45,6 +48,8 @@ def remember(book: Book, receipt: Receipt, plan: Plan[Any, Any]) -> None:
         name = _name(receipt.data, part.hash)
         book.put_fact(_KIND, name, (*(book.fact(_KIND, name) or ()), receipt.id))
     book.put_fact(_KIND, _ALL, (book.fact(_KIND, _ALL) or 0) + len(plan.parts))
+    if plan.turns:
+        book.put_fact(_TURNS, receipt.id, chains_of([plan.parts[name].hash for name in chain] for chain in plan.turns))
 
 
 def waiting(
@@ -67,11 +72,18 @@ def any_wait(book: Book) -> bool:
     return bool(book.fact(_KIND, _ALL))
 
 
-def take(book: Book, of: Receipt, plan: Plan[Any, Any]) -> None:
-    """It waits no more."""
-    name = _name(of.data, plan.hash)
-    book.put_fact(_KIND, name, tuple(id for id in book.fact(_KIND, name) if id != of.id))
-    book.put_fact(_KIND, _ALL, book.fact(_KIND, _ALL) - 1)
+def take(book: Book, of: Receipt, part: Receipt) -> None:
+    """It waits no more, nor do those that are passed over by it."""
+    passed: tuple[str, ...] = ()
+    if chains := book.fact(_TURNS, of.id):
+        after, passed, over = in_turn(chains, part.plan_hash, part.id)
+        book.put_fact(_TURNS, of.id, after)
+        if over and (filed := book.filed(over)) is not None and filed.state in LIVE:
+            book.file(filed._replace(state="failed"))
+    for plan_hash in (part.plan_hash, *passed):
+        name = _name(of.data, plan_hash)
+        book.put_fact(_KIND, name, tuple(id for id in book.fact(_KIND, name) if id != of.id))
+    book.put_fact(_KIND, _ALL, book.fact(_KIND, _ALL) - 1 - len(passed))
 
 
 def _name(data: str, plan_hash: str) -> str:

@@ -125,7 +125,7 @@ class Payments:
             },
         )
         book.file(Filed(receipt, "spent", request.key))
-        parts.take(book, paid, plan)
+        parts.take(book, paid, receipt)
         book.lazy = True  # nothing leaves before it is opened
         return receipt
 

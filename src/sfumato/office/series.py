@@ -150,7 +150,7 @@ class _Stand:
         paid = desk.ledger.paid(self.key, desk.curator.accounts, self.plan, data=self.data)
         self.receipt: Receipt | None = None if paid is None else paid[0]
         self._answers: dict[str, tuple[Receipt, bytes]] = {}
-        self._stopped: set[str] = set()
+        self._gone: dict[str, Status] = {}
         if self.paid:
             self._look()
         else:
@@ -162,12 +162,13 @@ class _Stand:
 
     def _look(self) -> None:
         ledger, accounts = self.desk.ledger, self.desk.curator.accounts
+        taken = {entry.fields["receipt"].plan_hash for entry in ledger.history(kind="part")}
         for name, part in self.plan.parts.items():
             answer = ledger.answer(accounts, part.hash, self.data)
             if answer is not None:
                 self._answers[name] = answer
-            elif ledger.prepaid(accounts, part, data=self.data) is None:  # taken, and nothing came of it
-                self._stopped.add(name)
+            elif ledger.prepaid(accounts, part, data=self.data) is None:  # taken and nothing came of it, or passed over
+                self._gone[name] = "stopped" if part.hash in taken else "passed"
 
     def _refuse_other_versions(self) -> None:
         """The version of the data names the stream, for as long as the series runs."""
@@ -185,20 +186,9 @@ class _Stand:
     def status(self, name: str) -> Status:
         if name in self._answers:
             return "answered"
-        if name in self._stopped:
-            return "stopped"
-        block = self.plan.blocks[name]
-        if self._passed(block):
-            return "passed"
-        return "due" if over(block, self.order.wait, self.now) else "ahead"
-
-    def _passed(self, block: TimeBlock) -> bool:
-        """Was a later block of the level taken, where a unit counts in its first ones only? Then this one is not told
-        any more: what `most` bounds is true of blocks that are released in their order."""
-        taken = (self.plan.blocks[name] for name in (*self._answers, *self._stopped))
-        return self.plan.counted(block.level) is not None and any(
-            other.level == block.level and other.first > block.first for other in taken
-        )
+        if name in self._gone:
+            return self._gone[name]
+        return "due" if over(self.plan.blocks[name], self.order.wait, self.now) else "ahead"
 
     def document(self) -> SeriesDocument:
         offer = self.desk.quote(self.plan) if not self.paid else None

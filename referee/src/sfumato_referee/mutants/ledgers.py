@@ -128,6 +128,25 @@ class PaidForGood(Ledger):
     _payments_type = _PaidForGoodPayments
 
 
+class _AnyTurnPayments(Payments):
+    def part(self, book: Book, request: Request) -> Receipt | None:
+        before = {name: fact for name, fact in book.facts("part").items() if name}
+        receipt = super().part(book, request)
+        if receipt is not None:
+            taken = record.digest((request.data, request.plan.hash))
+            for name in before.keys() - {taken}:
+                book.put_fact("part", name, before[name])
+            book.put_fact("part", "", sum(len(fact) for name, fact in book.facts("part").items() if name))
+        return receipt
+
+
+class AnyTurn(Ledger):
+    """Lets the blocks of a series be taken in any order, where its price rests on theirs: rows that come late make a
+    person count in more blocks than were paid for."""
+
+    _payments_type = _AnyTurnPayments
+
+
 class ReusedParts(MemoryLedger):
     """The same, of a ledger that stores no answers: a day of a series is drawn whenever somebody looks (B5)."""
 

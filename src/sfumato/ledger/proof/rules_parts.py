@@ -14,6 +14,7 @@ from ...events import Event, Repeat, Sequence
 from ...plan import Receipt
 from .rules_receipts import new_receipt
 from .state import Entry, EntryError, Settled, State, limited_above
+from .turns import chains_of, in_turn
 
 _LISTS = {"plan-sequence/1": "plans"}  # plans that are lists, and the field that holds their parts
 _SERIES = "plan-sql-series/1"  # a list of equal parts by level, which holds their hashes
@@ -32,6 +33,8 @@ def listed(state: State, entry: Entry, receipt: Receipt) -> None:
         name = record.digest((receipt.data, each))
         state.facts["part", name] = (*state.facts.get(("part", name), ()), receipt.id)
     state.facts["part", ""] = state.facts.get(("part", ""), 0) + len(hashes)
+    if chains := _chains(entry["plan"]):
+        state.facts["turns", receipt.id] = chains_of(chains)
 
 
 def part(state: State, entry: Entry) -> None:
@@ -50,7 +53,7 @@ def part(state: State, entry: Entry) -> None:
     name = record.digest((receipt.data, receipt.plan_hash))
     waiting = state.facts["part", name]
     if paid.id not in waiting:
-        raise EntryError("that part of the list was taken before")
+        raise EntryError("that part of the list was taken before, or a later one was that it had to come before")
     for account in map(state.account, receipt.accounts):
         if account.closed:
             raise EntryError("it runs on an account that is closed")
@@ -58,9 +61,22 @@ def part(state: State, entry: Entry) -> None:
             raise EntryError("the list was not charged to the accounts above")
     if state.prices is not None:
         state.prices.part(entry)
-    state.facts["part", name] = tuple(id for id in waiting if id != paid.id)
-    state.facts["part", ""] -= 1
+    for plan_hash in (receipt.plan_hash, *_passed(state, paid, receipt)):
+        name = record.digest((receipt.data, plan_hash))
+        state.facts["part", name] = tuple(id for id in state.facts["part", name] if id != paid.id)
+        state.facts["part", ""] -= 1
     state.receipts[receipt.id] = Settled(receipt, "spent", entry["key"])
+
+
+def _passed(state: State, paid: Receipt, receipt: Receipt) -> tuple[str, ...]:
+    """The parts that this one passes over; the one that was taken last in its chain is over."""
+    if ("turns", paid.id) not in state.facts:
+        return ()
+    after, passed, over = in_turn(state.facts["turns", paid.id], receipt.plan_hash, receipt.id)
+    state.facts["turns", paid.id] = after
+    if over and (settled := state.receipts[over]).state in ("spent", "opened"):
+        state.receipts[over] = settled._replace(state="failed")
+    return passed
 
 
 def part_hashes(text: str) -> list[str]:
@@ -70,6 +86,18 @@ def part_hashes(text: str) -> list[str]:
         return [digest for _, digest in body["hashes"]["items"]]
     field = _LISTS.get(body.get("is", ""))
     return [] if field is None else [_digest(part) for _, part in body[field]["items"]]
+
+
+def _chains(text: str) -> list[list[str]]:
+    """Of a series, the parts of each level where a unit counts in fewer blocks than there are; of no other list any."""
+    body = _read(text)
+    if body.get("is") != _SERIES:
+        return []
+    levels = [
+        (most, [digest for name, digest in body["hashes"]["items"] if name.partition(" ")[0] == level])
+        for level, most in body["most"]["items"]
+    ]
+    return [hashes for most, hashes in levels if most < len(hashes)]
 
 
 def _part_events(text: str, event: Event) -> list[Event]:

@@ -33,7 +33,15 @@ EDITED = (
     "what is stored beside the ledger's entries is not what the last of them left: somebody changed it by hand, or the "
     "file is damaged. Nothing is released; run `verify`, and restore the last good copy"
 )
-PROVEN = ("data", "policy", "approval", "anchor", "part", "owners")  # kinds of facts; what alerts remember is no proof
+PROVEN = (
+    "data",
+    "policy",
+    "approval",
+    "anchor",
+    "part",
+    "turns",
+    "owners",
+)  # kinds of facts; what alerts remember is no proof
 LIVE = ("spent", "held", "opened")  # states of receipts that something can still be done with
 FOLLOWED = 1000  # entries of others that are read to go on from what is known; beyond, all rows are
 _SIZE = 16  # bytes of names and values

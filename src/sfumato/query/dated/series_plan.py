@@ -20,9 +20,10 @@ chosen in each round (Dwork, Rothblum, Vadhan 2010, section III), in one history
 Sivakumar, Smith 2023). What is released in between composes concurrently (Vadhan, Wang 2021; Haney et al. 2023).
 
 What `most` needs beside that: rows are added and never taken away while the series runs, and its blocks are released in
-their order. For then u's rows in the blocks that counted before are still there when a later block is released, and are
-among its first ones: let b be the last block in which u counted, being the k-th of them; its rank in b's release is at
-least k, so k <= M. Without `most` nothing is needed: late rows, deleted rows and any order keep the price.
+their order, to which the ledger holds them (`turns`): one that was passed over is not paid any more. For then u's rows
+in the blocks that counted before are still there when a later block is released, and are among its first ones: let b be
+the last block in which u counted, being the k-th of them; its rank in b's release is at least k, so k <= M. Without
+`most` nothing is needed: late rows, deleted rows and any order keep the price.
 """
 
 from __future__ import annotations
@@ -146,11 +147,19 @@ class SqlSeries(Plan["Connection", dict[str, Any]]):
         dated: Callable[[Sql, str], Sql] = _anew if self._dated.mentions else _with_text
         return {name: dated(self.firsts[block.level], self.text_of(block)) for name, block in self.blocks.items()}
 
+    def _names(self, level: str) -> tuple[str, ...]:
+        return tuple(name for name, block in self.blocks.items() if block.level == level)
+
     def counted(self, level: str) -> int | None:
         """In how many blocks a unit counts, where that has to be counted: not where it is all of them, nor where the
         unit is a row, which is in one."""
-        every = sum(block.level == level for block in self.blocks.values())
-        return None if self.most[level] >= every or self.unit.of == "row" else self.most[level]
+        return None if self.most[level] >= len(self._names(level)) or self.unit.of == "row" else self.most[level]
+
+    @property
+    def turns(self) -> tuple[tuple[str, ...], ...]:
+        """Levels where a unit counts in fewer blocks than there are: blocks in their order, as the proof needs it."""
+        levels = ((most, self._names(level)) for level, most in self.most.items())
+        return tuple(names for most, names in levels if most < len(names))
 
     @property
     def compared(self) -> tuple[Plan[Any, Any], ...]:
@@ -214,7 +223,7 @@ class SqlSeries(Plan["Connection", dict[str, Any]]):
     def explain(self) -> list[str]:
         lines = [f"one release for each block of {self.days} days from {self.start}, by {self.column}, each made once"]
         for level, part in self.firsts.items():
-            many = sum(block.level == level for block in self.blocks.values())
+            many = len(self._names(level))
             count = "all" if self.counted(level) is None else f"the first {self.most[level]} that it is in"
             lines += [f"{level}: {many} blocks, a unit counts in {count}", *(f"{level}: {x}" for x in part.explain())]
         return lines
