@@ -170,7 +170,9 @@ def test_the_ten_minutes_on_a_semicolon_file(tmp_path: Path, sales: float) -> No
     assert "--decimal" not in ran.out
     (row,) = asked(tmp_path, "query", SALES, "--epsilon", "1")["rows"]
     assert close(row["total"], sales) and close(row["march"], 4000)
-    assert row["total"]["value"] - row["total"]["low"] < sales / 10, "upwards it may be open, where noise hid who holds much"
+    assert row["total"]["value"] - row["total"]["low"] < sales / 10, (
+        "upwards it may be open, where noise hid who holds much"
+    )
     (table,) = asked(tmp_path, "describe", "--check", "--epsilon", "1")["tables"]
     assert not any(each["seen"] for each in table["columns"])
     assert any("counts for at most" in note for note in table["notes"])

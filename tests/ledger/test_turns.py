@@ -10,7 +10,7 @@ import pytest
 from sfumato import Budget
 from sfumato.errors import ReceiptError
 from sfumato.ledger.ledger import Ledger
-from sfumato.ledger.proof.turns import chains_of, in_turn
+from sfumato.ledger.proof.in_turn import chains_of, in_turn
 from sfumato.ledger.stores.memory import MemoryStore
 from sfumato.plan import Receipt
 from sfumato.query import SqlSeries

@@ -7,7 +7,7 @@ and the rest of the protocol (open once, settle once) is that of any receipt. Se
 
     fact ("part", digest of data and plan hash)  the receipts of the lists in which this part waits, oldest first
     fact ("part", "")                            how many parts wait in all: a ledger without any looks no further
-    fact ("turns", receipt of a list)            of parts that are taken in their turn: see proof/turns.py
+    fact ("turns", receipt of a list)            of parts that are taken in their turn: see proof/in_turn.py
 """
 
 from __future__ import annotations
@@ -18,7 +18,7 @@ from typing import Any
 from .. import record
 from ..errors import PlanError, ReceiptError
 from ..plan import Plan, Receipt
-from .proof.turns import chains_of, in_turn
+from .proof.in_turn import chains_of, in_turn
 from .stores.base import Book
 from .stores.digest import LIVE
 

@@ -12,9 +12,9 @@ from typing import Any
 from ... import record
 from ...events import Event, Repeat, Sequence
 from ...plan import Receipt
+from .in_turn import chains_of, in_turn
 from .rules_receipts import new_receipt
 from .state import Entry, EntryError, Settled, State, limited_above
-from .turns import chains_of, in_turn
 
 _LISTS = {"plan-sequence/1": "plans"}  # plans that are lists, and the field that holds their parts
 _SERIES = "plan-sql-series/1"  # a list of equal parts by level, which holds their hashes
