@@ -9,7 +9,7 @@ alias does not hide a column, values that differ are counted exactly.
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, ClassVar
 
 from . import clickhouse_numbers as numbers
 from . import clickhouse_texts as texts
@@ -32,6 +32,8 @@ _AS_IS = """
 class ClickEngine(ServerEngine):
     """The words of ClickHouse, and how it holds a statement together."""
 
+    computes_once: ClassVar[bool] = False
+
     def name_of(self, name: str) -> str:
         return plain_name_of(name)
 
@@ -43,8 +45,6 @@ class ClickEngine(ServerEngine):
         flatten(around)
         _count_nothing(around)
         name_subqueries(around)
-        for cte in around.find_all(needed("sqlglot").exp.CTE):
-            cte.set("materialized", None)
 
     def other(self, node: Any) -> Any | None:
         exp = needed("sqlglot").exp

@@ -245,6 +245,14 @@ def whole_or_null(x: Any) -> Any:
     return written(f"CASE WHEN trunc(v_x) = v_x THEN {to_integer('v_x', 'BIGINT')} END", x=x)
 
 
+def _shortened(x: Any, width: int, places: int) -> Any:
+    """A decimal of other digits, compared where 38 before the point and 38 behind it fit: beyond, comparisons raise."""
+    number, most = f"round(toDecimal256(v_x, 38), {places})", Decimal(10**width - 1).scaleb(-places)
+    top = f"toDecimal256('{most:f}', 38)"
+    cut = f"CAST(least(greatest({number}, -{top}), {top}) AS Nullable(Decimal({width}, {places})))"
+    return written(f"CASE WHEN abs({number}) <= {top} THEN {cut} END", x=x)
+
+
 def decimal_or_null(x: Any, to: Any) -> Any:
     """Of a DOUBLE as DuckDB reads one: what it writes in few digits is what it means, 1.005 as 1.01."""
     width, places = (int(size.name) for size in to.expressions)
@@ -255,6 +263,8 @@ def decimal_or_null(x: Any, to: Any) -> Any:
         cut = f"least(greatest(toInt128(v_x), toInt128('-{most}')), toInt128('{most}'))"
         fits = f"toInt128(v_x) BETWEEN toInt128('-{most}') AND toInt128('{most}')"
         return written(f"CASE WHEN {fits} THEN CAST(toDecimal128({cut}, 0) AS Nullable({own})) END", x=x)
+    if kind == "DECIMAL":
+        return _shortened(x, width, places)
     if kind not in (None, "DOUBLE"):
         raise refusal("decimal_or_null", "values of this type")
     scaled = f"(v_x * {double_text(10.0**places)})"

@@ -8,7 +8,7 @@ a share (`value_at` is a gap), no FULL JOIN, and no frames by RANGE over values 
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, ClassVar
 
 from ..errors import PlanError
 from . import mariadb_numbers as numbers
@@ -32,6 +32,8 @@ _AS_IS = """
 class MariaEngine(ServerEngine):
     """The words of MariaDB, and how it holds a statement together."""
 
+    computes_once: ClassVar[bool] = False
+
     def name_of(self, name: str) -> str:
         return plain_name_of(name)
 
@@ -45,8 +47,6 @@ class MariaEngine(ServerEngine):
         flatten(around)
         name_subqueries(around)
         nulls_in_order(around)
-        for cte in around.find_all(needed("sqlglot").exp.CTE):
-            cte.set("materialized", None)
 
     def other(self, node: Any) -> Any | None:
         exp = needed("sqlglot").exp

@@ -10,7 +10,7 @@ statements keep their sums far below it (see `_sum`).
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, ClassVar
 
 from . import spark_casts as casts
 from . import spark_numbers as numbers
@@ -25,7 +25,7 @@ from .typed_engine import TypedEngine
 _AS_IS = """
     equal different less at_most greater at_least same not_same between exists is_null both either not case branch
     first_present null_if joined lower upper reverse count minimum maximum rank dense_rank first_of last_of nth_of
-    earlier later
+    earlier later table_once
 """
 
 
@@ -76,15 +76,11 @@ def _several(name: str) -> Lowered:
     return lower
 
 
-def _table_once(node: Any) -> Any:
-    """Spark has no word for it. Rows of a statement are the same each time, as nothing in it is drawn."""
-    node.set("materialized", None)
-    return node
-
-
 @dataclass(frozen=True, eq=False)
 class SparkEngine(TypedEngine):
     """Constants stand for themselves, whatever the session's settings make of signs in them."""
+
+    computes_once: ClassVar[bool] = False
 
     def settle(self, literal: Any) -> None:
         exp = needed("sqlglot").exp
@@ -145,7 +141,6 @@ SPARK = SparkEngine(
         "value_at": _value_at,
         "row_number": _row_number,
         "tile": texts.moved,
-        "table_once": _table_once,
         "like": texts.like,
         "like_any_case": texts.like,
         "escaped": texts.escaped,

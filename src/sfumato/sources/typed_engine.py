@@ -10,11 +10,12 @@ from __future__ import annotations
 import hashlib
 from collections.abc import Mapping
 from dataclasses import dataclass, field
-from typing import Any
+from typing import Any, ClassVar
 
 from .base import needed
 from .inferred_types import KIND, annotate, kind_of
 from .lowering import Change, Engine, as_is
+from .numbered_rows import as_each_time
 from .statements import in_scope
 from .vocabulary import word_of
 
@@ -45,8 +46,12 @@ def _hashed(name: str) -> str:
 
 @dataclass(frozen=True, eq=False)
 class TypedEngine(Engine):
-    """The words, and the types of the tables' columns, in lower case: what some words become depends on them."""
+    """The words, and the types of the tables' columns, in lower case: what some words become depends on them.
 
+    computes_once  is a table of WITH computed once, however often it is read?
+    """
+
+    computes_once: ClassVar[bool] = True
     tables: Mapping[str, Mapping[str, str]] = field(default_factory=dict)
 
     def name_of(self, name: str) -> str:
@@ -60,6 +65,8 @@ class TypedEngine(Engine):
             change(around.this)
         self.prepare(around)
         annotate(around.this, self.tables)
+        if not self.computes_once:
+            as_each_time(around)
         self.refer(around)
         for node in reversed(list(around.this.walk())):
             if isinstance(node, exp.Identifier):

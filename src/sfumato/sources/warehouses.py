@@ -11,7 +11,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from functools import partial
-from typing import Any
+from typing import Any, ClassVar
 
 from ..errors import PlanError
 from .base import needed
@@ -41,6 +41,7 @@ class Warehouse(ServerEngine):
     own  by type of the vocabulary: what it is called in a cast
     """
 
+    computes_once: ClassVar[bool] = False
     own: Mapping[str, str] = field(default_factory=dict)
 
     def name_of(self, name: str) -> str:
@@ -53,11 +54,8 @@ class Warehouse(ServerEngine):
             _check_joins_and_positions(tree, self.name)
 
     def prepare(self, around: Any) -> None:
-        exp = needed("sqlglot").exp
         without_qualify(around)
         name_subqueries(around)
-        for cte in around.find_all(exp.CTE):
-            cte.set("materialized", None)
 
     def other(self, node: Any) -> Any | None:
         return passed_on(node) if isinstance(node, needed("sqlglot").exp.Case) else None

@@ -21,6 +21,8 @@ from tests.sources.dbapi import clickhouse_engine, mariadb_server
 
 _NAMES = itertools.count()
 _TYPES = {
+    "int8": "tinyint", "uint8": "tinyint unsigned", "uint16": "smallint unsigned", "uint32": "int unsigned",
+    "uint64": "bigint unsigned", "null": "longtext",
     "int64": "bigint", "int32": "int", "int16": "smallint", "double": "double", "float": "float", "bool": "boolean",
     "date32[day]": "date", "timestamp[us]": "datetime(6)", "string": "longtext",
 }  # fmt: skip
@@ -83,6 +85,7 @@ def store(place: str, table: str, rows: pa.Table) -> DatabaseTable:
 
 
 _OF_CLICKHOUSE = {
+    "int8": "Int8", "uint8": "UInt8", "uint16": "UInt16", "uint32": "UInt32", "uint64": "UInt64", "null": "String",
     "int64": "Int64", "int32": "Int32", "int16": "Int16", "double": "Float64", "bool": "Bool",
     "date32[day]": "Date32", "timestamp[us]": "DateTime64(6, 'UTC')", "string": "String",
 }  # fmt: skip

@@ -16,7 +16,10 @@ from tests.ledger.stores import run, server
 
 _NAMES = itertools.count()
 _TYPES = {
-    "int64": "bigint", "int32": "integer", "int16": "smallint", "double": "double precision", "float": "real",
+    "int8": "smallint", "uint8": "smallint", "uint16": "integer", "uint32": "bigint", "uint64": "numeric(20)",
+    "null": "text",
+    "int64": "bigint",
+    "int32": "integer", "int16": "smallint", "double": "double precision", "float": "real",
     "bool": "boolean", "date32[day]": "date", "timestamp[us]": "timestamp", "string": "text",
 }  # fmt: skip
 

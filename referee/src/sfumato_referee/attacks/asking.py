@@ -8,7 +8,9 @@ from __future__ import annotations
 
 import math
 import traceback
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterator, Mapping
+from contextlib import contextmanager
+from contextvars import ContextVar
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -26,7 +28,7 @@ from sfumato.plan import Plan
 from sfumato.private import Private
 from sfumato.query import Sql, sql
 from sfumato.schema import Schema, Table
-from sfumato.sources import connect, source
+from sfumato.sources import Source, connect, source
 from sfumato.sources.base import needed
 from sfumato.units import Unit
 
@@ -37,11 +39,53 @@ Asks = Callable[..., Plan[Any, Any]]
 Opens = Callable[[Mapping[str, tuple[Table, Any]]], Any]
 """Opens sources as a session over their tables: `connect`, or a planted bug."""
 
+Place = Callable[[Any], Source]
+"""Makes an Arrow table one of an engine's own."""
+
+_PLACE: ContextVar[Place | None] = ContextVar("place", default=None)
+
 KINDS = ("columns", "arrow", "pandas", "polars", "parquet", "csv", "duckdb")
+
+
+@contextmanager
+def placed(place: Place) -> Iterator[None]:
+    """Attacks within keep their tables there, whatever kind of source they would take."""
+    before = _PLACE.set(place)
+    try:
+        yield
+    finally:
+        _PLACE.reset(before)
+
+
+def here() -> bool:
+    """Are tables kept in the engine of this process?"""
+    return _PLACE.get() is None
+
+
+def held(data: Any) -> Source:
+    """The source of these cells: in the engine where attacks keep their tables now, or as they are."""
+    place = _PLACE.get()
+    return source(data) if place is None or isinstance(data, Source) else place(_arrow(data))
+
+
+def _arrow(data: Any) -> Any:
+    """Cells of several types in one column are texts, as a database would have them."""
+    arrow = needed("pyarrow")
+    if not isinstance(data, Mapping):
+        return data
+    columns = {}
+    for name, cells in data.items():
+        try:
+            columns[name] = arrow.array(cells)
+        except (arrow.ArrowInvalid, arrow.ArrowTypeError):
+            columns[name] = arrow.array([None if cell is None else str(cell) for cell in cells])
+    return arrow.table(columns)
 
 
 def stored(columns: Columns, kind: str, folder: Path, name: str = "t", *, group: int = 100_000) -> Any:
     """The columns as one kind of source; `group` rows to a row group of a Parquet file."""
+    if not here():
+        return held(columns)
     if kind == "columns":
         return dict(columns)
     arrow = needed("pyarrow").table({each: needed("pyarrow").array(cells) for each, cells in columns.items()})
@@ -69,7 +113,7 @@ def before_noise(
     plan: Any, tables: Mapping[str, Any], threads: int | None = None, opens: Opens = connect
 ) -> dict[str, Any]:
     """What a release would be without its noise, every group shown, with the leaves that quantiles are read from."""
-    sources = {name: (plan.schema.table(name), source(each)) for name, each in tables.items()}
+    sources = {name: (plan.schema.table(name), held(each)) for name, each in tables.items()}
     session: Any = opens(sources) if threads is None else connect(sources, threads=threads)
     try:
         if isinstance(plan, Sql) and plan.fixed is not None:
@@ -127,7 +171,8 @@ class Seen:
 def watched(asks: Asks, text: str, schema: Schema, unit: Unit, tables: Mapping[str, Any], **options: Any) -> Seen:
     """Ask, and watch. A planted bug has no JSON, so it runs as a curator would run it, without a ledger."""
     ledger = MemoryLedger({"d": Budget(epsilon=10, delta=0.01)})
-    data = tables if len(tables) > 1 else next(iter(tables.values()))
+    sources = {name: held(each) for name, each in tables.items()}
+    data = sources if len(sources) > 1 else next(iter(sources.values()))
     status, shape, words, trace = "answered", (), "", ""
     try:
         private = Private("d", data, unit=unit, schema=schema)
@@ -143,7 +188,7 @@ def watched(asks: Asks, text: str, schema: Schema, unit: Unit, tables: Mapping[s
 
 
 def _ran(plan: Any, tables: Mapping[str, Any]) -> Any:
-    session = connect({name: (plan.schema.table(name), source(each)) for name, each in tables.items()})
+    session = connect({name: (plan.schema.table(name), held(each)) for name, each in tables.items()})
     try:
         return surface.run(plan, Overheard(session), Noise(SecureBits()))
     finally:

@@ -16,12 +16,12 @@ from sfumato.audit import surface
 from sfumato.errors import SfumatoError
 from sfumato.query import Limits
 from sfumato.schema import category, key, real
-from sfumato.sources import connect, source
+from sfumato.sources import connect
 from sfumato.sources.base import needed
 from sfumato.units import Unit
 
 from ..mutants import queries
-from .asking import LIBRARY, Asks, one_table
+from .asking import LIBRARY, Asks, held, here, one_table
 from .verdict import Verdict
 
 USER = Unit("user:u")
@@ -161,9 +161,9 @@ def attack(asks: Asks = LIBRARY) -> Verdict:
                 taken.append(text)
             except SfumatoError:
                 continue
-        with connect({"t": (SCHEMA.table("t"), source(_ROW))}) as session:  # type: ignore[attr-defined]
+        with connect({"t": (SCHEMA.table("t"), held(_ROW))}) as session:  # type: ignore[attr-defined]
             for text in PAST_THE_LOCK:
-                if _ran(lambda t=text: surface.engine_of(session).execute(t.format(file=file)).fetchall()):
+                if here() and _ran(lambda t=text: surface.engine_of(session).execute(t.format(file=file)).fetchall()):
                     reached.append(text)
                 if _ran(lambda t=text: session.run(needed("sqlglot").parse_one(t.format(file=file), dialect="duckdb"))):
                     reached.append(f"run: {text}")

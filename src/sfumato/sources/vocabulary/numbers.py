@@ -288,6 +288,10 @@ WORDS = (
                 "CAST(decimal_or_null({0}, DECIMAL(2, 0)) AS BIGINT)", "BIGINT", "BIGINT",
                 (99, 99), (100, None), (-99, -99), (None, None),
             ),
+            edge(
+                "CAST(decimal_or_null(decimal_or_null({0}, DECIMAL(10, 3)), DECIMAL(4, 2)) AS DOUBLE)",
+                "DOUBLE", "DOUBLE", (1.125, 1.13), (-1.125, -1.13), (99.994, 99.99), (99.995, None), (None, None),
+            ),
         ),
         least=2, most=2, typed=True,
     ),
