@@ -18,7 +18,7 @@ _TEMPLATES = Path(__file__).with_name("templates")
 
 
 def page(document: Mapping[str, Any], fingerprint: str) -> str:
-    """The page of a release's, an account's or an audit's document."""
+    """The page of a release's, an account's, an audit's or a series' document."""
     kind = str(document["report"]).partition("/")[0].removeprefix("report-")
     drawn = _environment().get_template(f"{kind}.html.j2").render(**document, fingerprint=fingerprint)
     return drawn.strip() + "\n"
@@ -54,6 +54,7 @@ def _environment() -> Environment:
         error_bars=bars,
         meter=lambda before, after: Markup(svg.meter(before, after)),
         steps=lambda lines, marks: Markup(svg.steps(lines, marks)),
+        drawn=Markup,
         curve=lambda points: Markup(svg_audit.curve(points)),
         rates=lambda points, bound: Markup(svg_audit.rates(points, bound)),
         share_bar=lambda share, broken: Markup(svg_audit.share_bar(share, broken)),

@@ -43,7 +43,9 @@ def test_a_number_follows_all_columns_or_is_computed_once(engine: Engine) -> Non
         assert "AS MATERIALIZED" in text
         return
     assert "MATERIALIZED" not in text
-    (order,) = re.findall(r"(?:ROW_NUMBER|row_number|COUNT|count)\((?:\*?)\) OVER \(ORDER BY (.*?) AS [`\"\[]?_unit", text)
+    (order,) = re.findall(
+        r"(?:ROW_NUMBER|row_number|COUNT|count)\((?:\*?)\) OVER \(ORDER BY (.*?) AS [`\"\[]?_unit", text
+    )
     assert re.search(r"\bw\b", order) and re.search(r"\bx\b", order) and order.count("x") >= 2, "and the sign of a zero"
 
 

@@ -72,7 +72,10 @@ def read(
     least: Annotated[
         str | None, typer.Option(metavar="NUMBER", help="Hide smaller numbers; by default what may be noise alone.")
     ] = None,
-    out: Annotated[Path | None, typer.Option(metavar="FILE", help="Write a CSV file instead of a table.")] = None,
+    out: Annotated[
+        Path | None,
+        typer.Option(metavar="FILE", help="Write a file instead of a table: CSV, or a page such as clicks.html."),
+    ] = None,
     alpha: Alpha = 0.05,
     project: Folder = HERE,
     json: Json = False,

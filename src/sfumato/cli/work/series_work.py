@@ -19,7 +19,7 @@ from ...office.files import check_out, write_out
 from ...office.series import SeriesDocument, agreed, quoted_series, ran_series, reading
 from ...plain_text import csv_text
 from ...project import open_project
-from ...project.series_file import load_series
+from ...project.series_file import SeriesFile, load_series
 from ...query.dated.series_reading import SeriesReading
 from ...query.dated.told_windows import ToldWindows
 from ..problems import BUDGET, DATA, problem_of
@@ -121,7 +121,9 @@ def windows_read(folder: Path, file: Path, wanted: Wanted, out: Path | None) -> 
     cells = [[_cell(cell) for cell in row] for row in zip(*table.values(), strict=True)]
     if out is not None:
         check_out(out, project)
-        write_out(out, csv_text([list(table), *cells]).encode("utf-8"))
+        page = out.suffix.lower() in (".html", ".htm")
+        text = _page(order, windows) if page else csv_text([list(table), *cells])
+        write_out(out, text.encode("utf-8"))
     body = WindowsDocument(
         project=project.name,
         series=order.name,
@@ -139,6 +141,12 @@ def windows_read(folder: Path, file: Path, wanted: Wanted, out: Path | None) -> 
             say(console, note, style="dim")
 
     return Outcome(body, show)
+
+
+def _page(order: SeriesFile, windows: ToldWindows) -> str:
+    from ...report.series_page import series_page
+
+    return series_page(order.note or order.name, order.plan, windows)
 
 
 def _why(error: SfumatoError) -> str:

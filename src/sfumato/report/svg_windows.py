@@ -1,0 +1,110 @@
+"""Numbers over time, as SVG text: a line for each group, and the band that noise leaves open around it."""
+
+from __future__ import annotations
+
+import html
+from collections.abc import Callable, Sequence
+from datetime import date
+from typing import NamedTuple
+
+_WIDE, _TALL = 720.0, 270.0
+_LEFT, _RIGHT, _TOP, _BOTTOM = 60.0, 14.0, 14.0, 30.0
+_LABELS = 5
+
+Scale = Callable[[float], float]
+
+
+class Told(NamedTuple):
+    """One window's number: the middle of its days, the value (None: not told), and the ends of its interval.
+
+    hidden  may it be noise alone, or is it below what is told?
+    """
+
+    at: date
+    value: float | None
+    low: float
+    high: float
+    hidden: bool = False
+
+
+def over_time(lines: Sequence[tuple[str, Sequence[Told]]]) -> str:
+    """A line for each name; a window that cannot be told breaks it. "" where there is nothing to draw."""
+    points = [point for _, told in lines for point in told if point.value is not None]
+    days = sorted({point.at.toordinal() for point in points})
+    if not points:
+        return ""
+    ends = [end for point in points for end in (point.low, point.high)]
+    low, high = min(0.0, *ends), max(0.0, *ends)
+    span, room = (high - low) or 1.0, (days[-1] - days[0]) or 1
+
+    def x(day: float) -> float:
+        return _LEFT + (_WIDE - _LEFT - _RIGHT) * ((day - days[0]) / room if len(days) > 1 else 0.5)
+
+    def y(value: float) -> float:
+        return _TOP + (_TALL - _TOP - _BOTTOM) * (high - value) / span
+
+    parts = _grid(low, high, y) + _days(days, x)
+    for place, (name, told) in enumerate(lines):
+        parts += _line(name, place % 6, told, x, y)
+    label = "numbers over time with what noise leaves open"
+    return f'<svg class="plot" viewBox="0 0 {_WIDE:g} {_TALL:g}" role="img" aria-label="{label}">{"".join(parts)}</svg>'
+
+
+def _line(name: str, colour: int, told: Sequence[Told], x: Scale, y: Scale) -> list[str]:
+    title = f"<title>{html.escape(name)}</title>"
+    parts = []
+    for run in _runs(told):
+        at = [x(point.at.toordinal()) for point in run]
+        values = [(place, y(point.value or 0.0)) for place, point in zip(at, run, strict=True)]
+        upper = [(place, y(point.high)) for place, point in zip(at, run, strict=True)]
+        lower = [(place, y(point.low)) for place, point in zip(at, run, strict=True)]
+        parts.append(
+            f'<polygon class="band b{colour}" points="{_listed([*upper, *reversed(lower)])}">{title}</polygon>'
+        )
+        parts.append(f'<polyline class="gauge g{colour}" points="{_listed(values)}">{title}</polyline>')
+        parts += [
+            f'<circle class="told g{colour}{" hollow" if point.hidden else ""}" cx="{a:.1f}" cy="{b:.1f}" r="2.6"/>'
+            for point, (a, b) in zip(run, values, strict=True)
+        ]
+    return parts
+
+
+def _runs(told: Sequence[Told]) -> list[list[Told]]:
+    """The windows that can be told, cut where one between them cannot."""
+    runs: list[list[Told]] = [[]]
+    for point in told:
+        if point.value is not None:
+            runs[-1].append(point)
+        elif runs[-1]:
+            runs.append([])
+    return [run for run in runs if run]
+
+
+def _listed(points: Sequence[tuple[float, float]]) -> str:
+    return " ".join(f"{a:.1f},{b:.1f}" for a, b in points)
+
+
+def _grid(low: float, high: float, y: Scale) -> list[str]:
+    parts = []
+    for value in sorted({low, 0.0, low + (high - low) / 2, high}):
+        parts.append(
+            f'<line class="grid" x1="{_LEFT:g}" x2="{_WIDE - _RIGHT:g}" y1="{y(value):.1f}" y2="{y(value):.1f}"/>'
+        )
+    parts += [
+        f'<text class="tick" x="{_LEFT - 6:g}" y="{y(value) + 4:.1f}" text-anchor="end">{value:,.4g}</text>'
+        for value in {0.0, high}
+    ]
+    return parts
+
+
+def _days(days: Sequence[int], x: Scale) -> list[str]:
+    step = max(1, -(-len(days) // _LABELS))
+    return [
+        f'<text class="tick" x="{x(day):.1f}" y="{_TALL - 9:g}" text-anchor="{_anchor(x(day))}">'
+        f"{date.fromordinal(day).isoformat()}</text>"
+        for day in days[::step]
+    ]
+
+
+def _anchor(at: float) -> str:
+    return "start" if at < _LEFT + 45 else "end" if at > _WIDE - _RIGHT - 45 else "middle"
