@@ -61,6 +61,20 @@ def test_one_window_is_a_table_alone_and_the_largest_groups_are_drawn(plan: Any)
     assert drawing(whole, 0)["left_out"] == 0 and len(drawing(whole, 0)["names"]) == 3 < MOST_LINES
 
 
+@pytest.mark.parametrize(
+    ("most", "labels"),
+    [
+        (18_270.0, ["0", "5,000", "10,000", "15,000"]),
+        (7e6, ["0", "2 M", "4 M", "6 M"]),
+        (0.7, ["0", "0.2", "0.4", "0.6"]),
+    ],
+)
+def test_the_scale_has_round_numbers(most: float, labels: list[str]) -> None:
+    drawn = over_time([("a", [Told(FIRST, most / 2, 0.0, most), Told(day(1), most / 2, 0.0, most)])])
+    ticks = re.findall(r'text-anchor="end">([^<]*)</text>', drawn)
+    assert [tick for tick in ticks if "-" not in tick] == labels
+
+
 def test_names_of_groups_stay_texts_and_nothing_is_drawn_of_nothing() -> None:
     told = [Told(day(n), 3.0 + n, 2.0, 9.0) for n in range(3)]
     drawn = over_time([("<script>x</script>", told)])

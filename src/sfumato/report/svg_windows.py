@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import html
+import math
 from collections.abc import Callable, Sequence
 from datetime import date
 from typing import NamedTuple
@@ -85,16 +86,29 @@ def _listed(points: Sequence[tuple[float, float]]) -> str:
 
 
 def _grid(low: float, high: float, y: Scale) -> list[str]:
+    """Round numbers across the drawing."""
+    step = _step((high - low) or 1.0)
     parts = []
-    for value in sorted({low, 0.0, low + (high - low) / 2, high}):
-        parts.append(
-            f'<line class="grid" x1="{_LEFT:g}" x2="{_WIDE - _RIGHT:g}" y1="{y(value):.1f}" y2="{y(value):.1f}"/>'
-        )
-    parts += [
-        f'<text class="tick" x="{_LEFT - 6:g}" y="{y(value) + 4:.1f}" text-anchor="end">{value:,.4g}</text>'
-        for value in {0.0, high}
-    ]
+    for place in range(math.ceil(low / step), math.floor(high / step) + 1):
+        at, value = y(place * step), place * step
+        parts += [
+            f'<line class="grid" x1="{_LEFT:g}" x2="{_WIDE - _RIGHT:g}" y1="{at:.1f}" y2="{at:.1f}"/>',
+            f'<text class="tick" x="{_LEFT - 6:g}" y="{at + 4:.1f}" text-anchor="end">{_short(value)}</text>',
+        ]
     return parts
+
+
+def _step(span: float) -> float:
+    """1, 2 or 5 times a power of ten, of which the span has three to six."""
+    size = 10.0 ** math.floor(math.log10(span / 3))
+    return max(size * times for times in (1, 2, 5) if size * times <= span / 3 or times == 1)
+
+
+def _short(value: float) -> str:
+    for least, letter in ((1e12, "T"), (1e9, "G"), (1e6, "M")):
+        if abs(value) >= least:
+            return f"{value / least:,.4g} {letter}"
+    return f"{value:,.0f}" if abs(value) >= 10 or value == 0 else f"{value:.2g}"
 
 
 def _days(days: Sequence[int], x: Scale) -> list[str]:
