@@ -21,6 +21,8 @@ from .spill import Spill
 
 _BITS_EACH, _MOST_BITS = 256, 2**28
 """Of a bitmap by which it is told whether numbers are different."""
+_USUAL_SPAN, _WIDEST_SPAN = 12, 20
+_ROOM_EACH = 2**11
 
 
 def _enumeration(x: str) -> str:
@@ -58,11 +60,20 @@ class DuckDBSession(Session):
         self._engine = engine.connect(":memory:", config=settings | {"temp_directory": str(spill.path)})
         self._do("SET TimeZone = 'UTC'; SET preserve_insertion_order = false")
         self._do("SET enable_progress_bar = false")  # in a notebook it is on, and counts rows and joins as they go
+        self._do(f"SET perfect_ht_threshold = {self._span()}")
         self._tables = RawTables(self._engine, self._given, spill.path, self._unread)
         self._do("SET lock_configuration = true")
 
     def _do(self, text: str) -> None:
         self._engine.execute(text)
+
+    def _span(self) -> int:
+        """Within how many bits the numbers of a column lie that rows are grouped by in an array, and by no hash. Units
+        are numbered so, mostly. Every thread has an array of its own, which counts in no limit of memory: all of them
+        together stay a small part of it."""
+        text = "SELECT parse_formatted_bytes(current_setting('memory_limit')) // current_setting('threads')"
+        each = int(self._engine.execute(text).fetchone()[0])
+        return min(max((each // _ROOM_EACH).bit_length() - 1, _USUAL_SPAN), _WIDEST_SPAN)
 
     def _raw(self, name: str, *, flagged: bool) -> RawTable:
         return self._tables.table(name, flagged=flagged)
