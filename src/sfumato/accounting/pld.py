@@ -38,14 +38,13 @@ from functools import lru_cache, partial
 from typing import Any
 
 import numpy as np
-import scipy
 from scipy import fft
 
 from .. import exact
 from ..checks import DELTA_LEAST
 from ..errors import UnsupportedEventError
 from ..events import Approximate, Event, Pure
-from . import inversion, optimal, pairs, quadrature, single
+from . import brent, inversion, optimal, pairs, quadrature, single
 from .composition import reached
 from .failures import unfailing
 from .few import few
@@ -545,5 +544,5 @@ def _end(
         return (excess - math.log(outside)) / order
 
     start = math.log(math.sqrt(-2 * math.log(outside)) / spread)
-    best = scipy.optimize.minimize_scalar(end, bounds=(start - 8, start + 1), method="bounded", options={"xatol": 0.1})
-    return sign * float(best.fun)
+    _, lowest = brent.least(end, start - 8, start + 1, absolute=0.1)
+    return sign * lowest
