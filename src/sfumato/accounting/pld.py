@@ -48,7 +48,7 @@ from . import brent, inversion, optimal, pairs, quadrature, single
 from .composition import reached
 from .failures import unfailing
 from .few import few
-from .interval import Interval
+from .interval import ACCURACY, DELTA_ACCURACY, FLOOR, Interval
 from .lattice import ON_NODE, SLACK, Lattice, LatticeCells, tails
 from .pairs import Floats, Loss
 
@@ -59,8 +59,6 @@ Pairing = Callable[[Event, float], pairs.Directions]
 
 _OUTSIDE = 1e-4  # of delta: tilted mass beyond each end of the window
 _TAILS = (1e-9, 1e-4)  # of delta: what may be cut off the losses; more where rare large ones stand in the way
-ACCURACY, DELTA_ACCURACY = 2e-4, 5e-4  # relative
-FLOOR = 0.01  # epsilons below are not told apart more finely than this one
 _LEAST = (1e-15, 1e-30, 1e-60, 1e-115)  # of delta: what is cut off follows it down
 _MOST_POINTS = 1 << 19
 _ROUNDS = 5
