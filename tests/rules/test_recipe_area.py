@@ -64,7 +64,7 @@ def _changed_once(path: Path, before: str, after: str) -> None:
 def tree(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """A copy of the tree with the area in it, as somebody who reads the page makes it."""
     tree = tmp_path_factory.mktemp("tree")
-    shutil.copytree(ROOT / "src" / "sfumato", tree / "src" / "sfumato", ignore=shutil.ignore_patterns("__pycache__"))
+    shutil.copytree(ROOT / "src" / "sfumato", tree / "src" / "sfumato")  # with bytecode, which would take long to make anew
     for name in ("CONTRIBUTING.md", *_RULES):
         (tree / name).parent.mkdir(parents=True, exist_ok=True)
         shutil.copy(ROOT / name, tree / name)
