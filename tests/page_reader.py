@@ -29,12 +29,15 @@ def main() -> None:
 
 
 def _do_pages() -> None:
-    """To import it anew for each page would take longer than most pages do."""
+    """To import anew for each page what nearly all of them need would take longer than most pages do."""
     import pyarrow  # noqa: F401
     import scipy.special  # noqa: F401
     import sqlglot.dialects.duckdb  # noqa: F401
 
-    import sfumato  # noqa: F401
+    import sfumato.curator
+    import sfumato.ledger.opening
+    import sfumato.private
+    import sfumato.query.ask  # noqa: F401
 
     for line in sys.stdin:
         child = os.fork()

@@ -22,7 +22,7 @@ if TYPE_CHECKING:
     from .private import Private
     from .project import open_project
     from .query import Limits, orphans, public, series, sql, unreadable
-    from .report.explain import explain
+    from .report.explanations import explain
     from .schema import Schema
     from .tidy import Tidy
     from .units import Unit
@@ -82,7 +82,7 @@ _HOMES = {
     "compare": "accounting.compare",
     "delta": "accounting.price",
     "epsilon": "accounting.price",
-    "explain": "report.explain",
+    "explain": "report.explanations",
     "frame": "frames",
     "joint": "jointly",
     "open_ledger": "ledger",

@@ -19,7 +19,7 @@ from sfumato.errors import ArgumentError
 from sfumato.mechanisms import Gaussian, Laplace
 from sfumato.plan import Plan
 from sfumato.report import Audited, Report, audit_report
-from sfumato.report.audit_report import model_part, number, share
+from sfumato.report.audit_pages import model_part, number, share
 from sfumato.report.svg_audit import curve, rates, share_bar
 from sfumato.units import Unit
 from tests.report.reading import document, page

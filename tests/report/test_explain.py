@@ -14,7 +14,7 @@ from scipy import stats
 from sfumato.errors import ArgumentError, UnsupportedEventError
 from sfumato.events import Gaussian, Laplace, Pure, RandomizedResponse
 from sfumato.report import explain
-from sfumato.report.explain import RATES, most_found
+from sfumato.report.explanations import RATES, most_found
 
 
 @pytest.mark.parametrize(("epsilon", "factor"), [(0.1, "1.105"), (8, "2981")])

@@ -17,7 +17,7 @@ from sfumato.ledger import About
 from sfumato.ledger.ledger import Ledger
 from sfumato.ledger.stores.memory import MemoryStore
 from sfumato.report import account_report, release_report
-from sfumato.report.account_report import MOST
+from sfumato.report.account_pages import MOST
 from sfumato.report.over_time import OverTime
 from sfumato.report.redaction import TOPICS
 from tests.helpers import AGES, BY_PATIENT, PATIENTS, hooked, laplace

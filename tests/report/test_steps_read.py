@@ -12,8 +12,8 @@ from sfumato import Budget, events
 from sfumato.errors import PolicyError
 from sfumato.ledger.ledger import Ledger
 from sfumato.ledger.stores.memory import MemoryStore
-from sfumato.report.account_report import account_report
-from sfumato.report.release_report import release_report
+from sfumato.report.account_pages import account_report
+from sfumato.report.release_pages import release_report
 from tests.helpers import laplace
 from tests.ledger.offices import governed
 from tests.ledger.stores import ROW, answered

@@ -25,7 +25,7 @@ CEILINGS = {
     "vague parameters": 171,
     "vague functions": 25,
     "functions called made": 1,
-    "modules beyond the first of their name": 103,
+    "modules beyond the first of their name": 102,
     "classes beyond the first of their name": 89,
 }
 

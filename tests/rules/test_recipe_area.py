@@ -62,9 +62,10 @@ def _changed_once(path: Path, before: str, after: str) -> None:
 
 @pytest.fixture(scope="module")
 def tree(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """A copy of the tree with the area in it, as somebody who reads the page makes it."""
+    """A copy of the tree with the area in it, as somebody who reads the page makes it. Bytecode comes along: to make
+    it anew takes longer than the tests."""
     tree = tmp_path_factory.mktemp("tree")
-    shutil.copytree(ROOT / "src" / "sfumato", tree / "src" / "sfumato", ignore=shutil.ignore_patterns("__pycache__"))
+    shutil.copytree(ROOT / "src" / "sfumato", tree / "src" / "sfumato")
     for name in ("CONTRIBUTING.md", *_RULES):
         (tree / name).parent.mkdir(parents=True, exist_ok=True)
         shutil.copy(ROOT / name, tree / name)

@@ -24,13 +24,11 @@ from fractions import Fraction
 from functools import partial
 from typing import Literal, get_args
 
-import scipy
-
 from .. import checks, exact
 from ..checks import Exact
 from ..errors import UnsupportedEventError
 from ..events import Approximate, Event, Gaussian, Partition, Poisson, PureEvent, Repeat, Sequence, ZeroConcentrated
-from . import gdp, zcdp
+from . import brent, gdp, zcdp
 
 Rule = Literal["basic", "strong", "closed"]
 Promise = tuple[Fraction, Fraction]  # (epsilon, delta)
@@ -84,8 +82,8 @@ def over(event: Event, *, delta: Exact, rule: Rule = "strong") -> float:
 
     if rule == "basic":
         return at(0.0)
-    best = scipy.optimize.minimize_scalar(at, bounds=(-12.0, 12.0), method="bounded", options={"xatol": 0.02})
-    return min(float(best.fun), at(math.inf))
+    _, lowest = brent.least(at, -12.0, 12.0, absolute=0.02)
+    return min(lowest, at(math.inf))
 
 
 def _counted(parts: Iterable[tuple[Exact, Exact]]) -> Promises:

@@ -15,11 +15,11 @@ from collections.abc import Callable
 from fractions import Fraction
 from functools import lru_cache
 
-import scipy
 from scipy import special
 
 from .. import exact
 from ..exact import Enclosure
+from . import brent
 from .interval import Interval
 
 _SMALL, _FAR = 1e-5, 50.0
@@ -133,7 +133,7 @@ def _root(rising: Callable[[float], float], start: float, step: float) -> float:
         low, step = low - step, 2 * step
     while rising(high) < 0:
         high, step = high + step, 2 * step
-    return float(scipy.optimize.brentq(rising, low, high, xtol=1e-14, rtol=1e-14))
+    return brent.root(rising, low, high, absolute=1e-14, relative=1e-14)
 
 
 def _sqrt_above(x: Fraction) -> Fraction:

@@ -4,6 +4,9 @@ from __future__ import annotations
 
 from typing import NamedTuple
 
+ACCURACY, DELTA_ACCURACY = 2e-4, 5e-4  # widths of prices that are aimed at, relative
+FLOOR = 0.01  # epsilons below are not told apart more finely than this one
+
 
 class Interval(NamedTuple):
     """lower <= the true value <= upper. As a float it is the upper end: the safe one to report."""

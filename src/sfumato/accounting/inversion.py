@@ -37,8 +37,8 @@ from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
-import scipy
 
+from . import brent
 from .decay import Decay
 from .interval import Interval
 from .pairs import Floats, Loss
@@ -323,10 +323,8 @@ def _saddle(whole: _Sum, delta: float | None, epsilon: float | None) -> tuple[fl
             tilt = math.exp(log_tilt)
             return whole.cumulant(tilt) - tilt * at - math.log(tilt) - math.log1p(tilt)  # the transform of psi too
 
-    best = scipy.optimize.minimize_scalar(
-        height, bounds=(start - 12, start + 3), method="bounded", options={"xatol": 0.02}
-    )
-    tilt = math.exp(float(best.x))
+    best, _ = brent.least(height, start - 12, start + 3, absolute=0.02)
+    tilt = math.exp(best)
     if delta is not None:
         return tilt, max((whole.cumulant(tilt) - log_delta - _prefactor(whole, tilt)) / tilt, 0.0)
     return tilt, at
@@ -386,7 +384,7 @@ def _crossing(at: Curve, delta: float, guess: float) -> float | None:
             return None
     if excess(low) <= 0:
         return 0.0
-    return float(scipy.optimize.brentq(excess, low, high, xtol=1e-13, rtol=1e-13))
+    return brent.root(excess, low, high, absolute=1e-13, relative=1e-13)
 
 
 def _outward(at: Curve, delta: float, centre: float, side: int) -> float:

@@ -38,18 +38,17 @@ from functools import lru_cache, partial
 from typing import Any
 
 import numpy as np
-import scipy
 from scipy import fft
 
 from .. import exact
 from ..checks import DELTA_LEAST
 from ..errors import UnsupportedEventError
 from ..events import Approximate, Event, Pure
-from . import inversion, optimal, pairs, quadrature, single
+from . import brent, inversion, optimal, pairs, quadrature, single
 from .composition import reached
 from .failures import unfailing
 from .few import few
-from .interval import Interval
+from .interval import ACCURACY, DELTA_ACCURACY, FLOOR, Interval
 from .lattice import ON_NODE, SLACK, Lattice, LatticeCells, tails
 from .pairs import Floats, Loss
 
@@ -60,8 +59,6 @@ Pairing = Callable[[Event, float], pairs.Directions]
 
 _OUTSIDE = 1e-4  # of delta: tilted mass beyond each end of the window
 _TAILS = (1e-9, 1e-4)  # of delta: what may be cut off the losses; more where rare large ones stand in the way
-ACCURACY, DELTA_ACCURACY = 2e-4, 5e-4  # relative
-FLOOR = 0.01  # epsilons below are not told apart more finely than this one
 _LEAST = (1e-15, 1e-30, 1e-60, 1e-115)  # of delta: what is cut off follows it down
 _MOST_POINTS = 1 << 19
 _ROUNDS = 5
@@ -545,5 +542,5 @@ def _end(
         return (excess - math.log(outside)) / order
 
     start = math.log(math.sqrt(-2 * math.log(outside)) / spread)
-    best = scipy.optimize.minimize_scalar(end, bounds=(start - 8, start + 1), method="bounded", options={"xatol": 0.1})
-    return sign * float(best.fun)
+    _, lowest = brent.least(end, start - 8, start + 1, absolute=0.1)
+    return sign * lowest

@@ -10,8 +10,8 @@ from __future__ import annotations
 import math
 
 import numpy as np
-import scipy
 
+from . import brent
 from .interval import Interval
 from .lattice import SLACK
 from .pairs import Loss, Piece
@@ -54,9 +54,8 @@ def epsilon(law: Loss, target: float) -> Interval:
         interval = delta(law, at)
         return (interval.lower + interval.upper) / 2 - target
 
-    centre = (
-        float(scipy.optimize.brentq(excess, 0.0, top, xtol=1e-14, rtol=1e-14)) if excess(0.0) > 0 > excess(top) else top
-    )
+    crosses = excess(0.0) > 0 > excess(top)
+    centre = brent.root(excess, 0.0, top, absolute=1e-14, relative=1e-14) if crosses else top
     return Interval(_outward(law, target, centre, -1), min(_outward(law, target, centre, 1), top))
 
 

@@ -6,11 +6,10 @@ import math
 from fractions import Fraction
 from functools import lru_cache
 
-import scipy
-
 from ..errors import UnsupportedEventError
 from ..events import DiscreteGaussian, Event, Exponential, Gaussian, PureEvent, ZeroConcentrated
 from ..exact import float_above, float_below
+from . import brent
 from .composition import total
 
 _UP = 1 + 1e-12  # covers the rounding of a dozen float64 operations
@@ -51,8 +50,8 @@ def epsilon(size: Fraction, delta: Fraction) -> Fraction:
         order = 1 + less
         return order * whole + math.log1p(-1 / order) - (log_delta + math.log(order)) / less
 
-    best = scipy.optimize.minimize_scalar(at, bounds=(-30, 30), method="bounded", options={"xatol": 1e-10})
-    value = at(float(best.x))
+    best, _ = brent.least(at, -30, 30, absolute=1e-10)
+    value = at(best)
     return Fraction(max(0.0, value + abs(value) * (_UP - 1) + 1e-14))
 
 
@@ -72,9 +71,9 @@ def delta(size: Fraction, epsilon: Fraction) -> float:
         return value + 1e-14 * (less * (order * whole + limit) + math.log(order) + 1)
 
     top = math.log((limit + 1) / whole + 2)  # convex in alpha; its slope rho (2 alpha - 1) - epsilon + ... is > 0 there
-    best = scipy.optimize.minimize_scalar(at, bounds=(-30, top), method="bounded", options={"xatol": 1e-9})
+    best, _ = brent.least(at, -30, top, absolute=1e-9)
     log_variation = 0.5 * math.log(-math.expm1(-whole))
-    return min(1.0, math.nextafter(math.exp(min(at(float(best.x)), log_variation)) * _UP, 1))
+    return min(1.0, math.nextafter(math.exp(min(at(best), log_variation)) * _UP, 1))
 
 
 @lru_cache(maxsize=1024)

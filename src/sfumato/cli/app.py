@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
-from typing import Annotated
+from functools import cache
+from typing import Annotated, Any
 
 import typer
+from typer.main import get_command
 
 from .._version import VERSION
 from .commands import (
@@ -21,15 +23,20 @@ from .commands import (
     training,
 )
 
-app = typer.Typer(
-    name="sfumato",
-    help="Differential privacy: every release is priced before it runs, paid for in one ledger, and blurred with "
-    "exact noise.",
-    no_args_is_help=True,
-    pretty_exceptions_enable=False,
-    rich_markup_mode="rich",
-    context_settings={"help_option_names": ["-h", "--help"]},
-)
+
+def _named() -> typer.Typer:
+    return typer.Typer(
+        name="sfumato",
+        help="Differential privacy: every release is priced before it runs, paid for in one ledger, and blurred with "
+        "exact noise.",
+        no_args_is_help=True,
+        pretty_exceptions_enable=False,
+        rich_markup_mode="rich",
+        context_settings={"help_option_names": ["-h", "--help"]},
+    )
+
+
+app = _named()
 
 
 def _version(wanted: bool) -> None:
@@ -65,3 +72,19 @@ app.command("audit", rich_help_panel="Checks")(auditing.audit)
 app.command("attack", rich_help_panel="Checks")(checking.attack)
 app.command("lesson", rich_help_panel="Checks")(lessons.lesson)
 app.command("bench", rich_help_panel="Checks")(checking.bench)
+
+_OF_ALL = ("schema",)  # what looks at the other commands
+
+
+@cache
+def command_of(word: str | None) -> Any:
+    """What reads a command line that begins with this word: the whole, or the one command that it names. The options of
+    all commands together take longer to prepare than the rest of a short one does."""
+    named = [each for each in app.registered_commands if each.name == word]
+    groups = [each for each in app.registered_groups if each.name == word]
+    if word in _OF_ALL or not named + groups:
+        return get_command(app)
+    alone = _named()
+    alone.registered_callback = app.registered_callback
+    alone.registered_commands, alone.registered_groups = named, groups
+    return get_command(alone)

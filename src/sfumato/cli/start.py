@@ -41,13 +41,13 @@ def _run(words_typed: Sequence[str]) -> int:
     with loading():
         import typer
 
-        from .app import app
+        from .app import command_of
         from .telling import GONE, unwritten
 
     # A query may begin with a comment: two dashes and a blank are no option.
     words = [f" {each}" if each[:2] == "--" and each[2:3].isspace() else each for each in words_typed]
     try:
-        code = app(args=words, prog_name="sfumato", standalone_mode=False)
+        code = command_of(words[0] if words else None)(args=words, prog_name="sfumato", standalone_mode=False)
     except _misuses() as error:
         return _misused(error, words_typed)
     except typer.Abort:

@@ -7,7 +7,6 @@ from pathlib import Path
 from typing import Literal
 
 from ..project.project import Project
-from ..query import public
 from ..query.released.answer import Answer
 from .answers import plain, table_bytes
 from .documents import Document, Json
@@ -36,6 +35,8 @@ def read_public(
     if out is not None:
         check_out(out, project)
     project.need_data()
+    from ..query import public
+
     answer = public(text, project.private, dialect=dialect)
     if out is not None:
         write_out(out, encoded_answer(answer, format))

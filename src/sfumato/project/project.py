@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any
 from .. import checks
 from ..errors import PlanError
 from ..owners import other_names, paths
-from ..query import Limits, Sql, SqlReport, sql, unreadable
+from ..query import Limits, Sql, sql, unreadable
 from ..query.ask import ADVISE
 from ..query.comments import options_in
 from ..sources import SparkTable
@@ -30,6 +30,7 @@ if TYPE_CHECKING:
     from ..curator import Curator
     from ..ledger import About, Ledger
     from ..private import Private
+    from ..query import SqlReport
     from ..schema import Schema, Table
     from ..sources import Source
     from ..units import Unit

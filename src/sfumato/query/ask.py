@@ -5,15 +5,13 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import MISSING
 from dataclasses import fields as fields_of
-from typing import Any, Final, Literal, TypeVar
+from typing import TYPE_CHECKING, Any, Final, Literal, TypeVar
 
 from .. import checks
 from ..errors import ArgumentError
 from ..schema import Schema
 from ..units import Unit
 from . import noise_law, target
-from .above.report_plan import SqlReport
-from .above.reporting import report
 from .asked import asked
 from .comments import options_in
 from .dialects.pasted import dialect_of, in_duckdb_sql
@@ -23,8 +21,11 @@ from .plan import Sql
 from .refusal import QueryError
 from .unfolding import unfolded
 
+if TYPE_CHECKING:
+    from .above.report_plan import SqlReport
+
 T = TypeVar("T", Limits, Hints)
-P = TypeVar("P", Sql, SqlReport, Sql | SqlReport)
+P = TypeVar("P", "Sql", "SqlReport", "Sql | SqlReport")
 ADVISE: Final = "advise"
 
 
@@ -126,6 +127,8 @@ def _plan(fields: Mapping[str, Any], *, free: bool) -> Sql | SqlReport:
     try:
         plan = asked(Sql(**fields))
     except QueryError as refusal:
+        from .above.reporting import report  # here, as one release needs none of it
+
         return report(fields, refusal, free=free)
     return noise_law.least(plan) if free else noise_law.split(plan)
 

@@ -17,7 +17,7 @@ from . import words
 from .accounts.releases import Released
 from .accounts.statement import Statement
 from .accounts.variants import at_own_delta
-from .explain import Explanation, explain
+from .explanations import Explanation, explain
 
 AT = Fraction(1, 10**6)
 """The delta at which a guarantee that names none is told as an epsilon."""

@@ -24,7 +24,7 @@ from ..ledger.ledger import Ledger
 from ..plain_text import printable
 from ..plan import Plan
 from .axes import axes
-from .explain import most_found
+from .explanations import most_found
 from .over_time import OverTime
 from .plots_answer import plot_answer
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
+from importlib import import_module
 from pathlib import Path
 from typing import Any
 
@@ -53,6 +54,8 @@ def connect(
         name: flat(table, source.emptied(table) if name in unread else source)
         for name, (table, source) in tables.items()
     }
+    if isinstance(home := getattr(opens, "home", None), str):  # an engine is loaded when it is first asked
+        import_module(f".{home}", __package__)
     return opens(tables, settings, only or {}, unread)
 
 

@@ -39,6 +39,13 @@ class DatabaseServer:
     opens: ClassVar[dict[str, Callable[..., Connection]]] = {}
     """By dialect: the session, which says so itself."""
 
+    @property
+    def home(self) -> str:
+        """The module of the session."""
+        if self.dialect in NOT_RUN:
+            return "warehouse_session"
+        return "clickhouse_session" if self.dialect == "clickhouse" else "mariadb_session"
+
     def __post_init__(self) -> None:
         place = self.connect
         if not isinstance(place, str) or not (_VARIABLE.fullmatch(place) or _FUNCTION.fullmatch(place)):

@@ -48,6 +48,7 @@ class PostgresServer:
 
     place: str
 
+    home: ClassVar[str] = "postgres_session"
     opens: ClassVar[Callable[..., Connection]]
     """The session, which says so itself: it knows the tables, and they know their server."""
 

@@ -65,6 +65,7 @@ class SparkPlace:
 
     place: Any
 
+    home: ClassVar[str] = "spark_session"
     opens: ClassVar[Callable[..., Connection]]
     """The session, which says so itself: it knows the tables, and they know their place."""
 

@@ -21,8 +21,8 @@ from collections.abc import Callable
 from dataclasses import dataclass
 
 import numpy as np
-import scipy
 
+from .. import brent
 from ..interval import Interval
 from . import binomial
 from .binomial import SLACK, Floats
@@ -169,7 +169,7 @@ def _root(falling: Callable[[float], float], level: float, low: float, high: flo
 
     if distance(high) > 0:
         return high
-    return float(scipy.optimize.brentq(distance, low, high, xtol=1e-12 * high, rtol=1e-9))
+    return brent.root(distance, low, high, absolute=1e-12 * high, relative=1e-9)
 
 
 def _merged(p: Floats, q: Floats) -> tuple[Floats, Floats]:

@@ -5,7 +5,6 @@ from __future__ import annotations
 import math
 from collections.abc import Callable
 
-import scipy
 from scipy import special
 
 from ...errors import UnsupportedEventError
@@ -23,6 +22,7 @@ from ...events import (
     ZeroConcentrated,
 )
 from ...exact import float_above
+from .. import brent
 
 Curve = Callable[[float], float]
 
@@ -87,8 +87,8 @@ def _concentrated(rho: float) -> Curve:
             order = 1 + less
             return less * (order * rho - epsilon) - log_less + order * math.log1p(-1 / order)
 
-        best = scipy.optimize.minimize_scalar(log_delta, bounds=(-15, 40), method="bounded", options={"xatol": 1e-9})
-        value = log_delta(float(best.x))
+        best, _ = brent.least(log_delta, -15, 40, absolute=1e-9)
+        value = log_delta(best)
         return min(1.0, math.exp(min(value + 1e-12 * (1 + abs(value)), 0.0)))
 
     return at

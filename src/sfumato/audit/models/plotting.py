@@ -15,7 +15,7 @@ import numpy as np
 
 from ... import checks
 from ...report.axes import axes
-from ...report.explain import most_found
+from ...report.explanations import most_found
 from .outcome import ModelAudit
 
 _LEAST = 1e-4

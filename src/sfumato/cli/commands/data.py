@@ -70,8 +70,9 @@ def describe(
             from ..work.checking_cells import checked
 
             return checked(project, table=table, epsilon=epsilon, account=account, dry_run=dry_run)
-        from ..problems import CommandError
-        from ..work.describing import described
+        with loading(numbers=True):
+            from ..problems import CommandError
+            from ..work.describing import described
 
         if dry_run or table is not None or epsilon is not None or account is not None:
             option = "--dry-run" if dry_run else "--table" if table else "--epsilon" if epsilon else "--account"
@@ -113,9 +114,10 @@ def quote(
     """What a query or a list would cost, and how exact it would be. Free; ends with 5 where the budget is short."""
 
     def work() -> Outcome:
-        from ..work.list_looks import list_of, quoted_list
-        from ..work.quoting import quoted
-        from ..work.typed_query import TypedQuery
+        with loading(numbers=True):
+            from ..work.list_looks import list_of, quoted_list
+            from ..work.quoting import quoted
+            from ..work.typed_query import TypedQuery
 
         question = TypedQuery(
             sql, file, epsilon, delta, rho, accuracy, group_rows, share, advice, limit, bounds, keys, floor, unclip,
@@ -164,9 +166,8 @@ def query(
     """Pay for a query, run it, and show the answer with its error bars. The same query asked again is free."""
 
     def work() -> Outcome:
-        with loading():
+        with loading(numbers=True):
             from ..work.asking import answered
-            from ..work.quoting import quoted
             from ..work.typed_query import TypedQuery
 
         question = TypedQuery(
@@ -174,6 +175,8 @@ def query(
             alpha, dialect, noise,
         )  # fmt: skip
         if dry_run:
+            from ..work.quoting import quoted
+
             return quoted(project, question, account=account, explain=False)
         return answered(project, question, account=account, note=note, key=key, out=out, format=format, json=json)
 
@@ -213,9 +216,10 @@ def rehearse(
     """Run a query or a list on made-up rows, with full errors. Free, and says nothing about the data."""
 
     def work() -> Outcome:
-        from ..work.list_looks import list_of, rehearsed_list
-        from ..work.rehearsing import rehearsed
-        from ..work.typed_query import TypedQuery
+        with loading(numbers=True):
+            from ..work.list_looks import list_of, rehearsed_list
+            from ..work.rehearsing import rehearsed
+            from ..work.typed_query import TypedQuery
 
         question = TypedQuery(
             sql, file, epsilon, delta, rho, accuracy, group_rows, share, advice, limit, bounds, keys, floor, unclip,

@@ -15,7 +15,7 @@ from ...accounting.interval import Interval
 from ...accounting.price import epsilon as price
 from ...errors import UnsupportedEventError
 from ...events import Event
-from ...report.explain import explain
+from ...report.explanations import explain
 from ..documents import Document, Part
 from ..problems import REFUSED, CommandError
 from ..screen import columns, facts

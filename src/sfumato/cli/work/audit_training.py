@@ -15,7 +15,7 @@ from ... import audit as auditor
 from ...errors import ArgumentError
 from ...noise import Noise, SecureBits, SeededBits
 from ...plan import Plan
-from ...report.audit_report import model_part
+from ...report.audit_pages import model_part
 
 _CANARIES = 1_000
 _FEWEST = 400  # runs a side: with fewer, nothing is shown

@@ -22,7 +22,7 @@ from ...audit.scripted import TooManyError
 from ...audit.stages import stage_of
 from ...errors import ArgumentError, SfumatoError
 from ...noise import Bits, SeededBits
-from ...report.audit_report import Audited, audit_report, number
+from ...report.audit_pages import Audited, audit_report, number
 from ..problems import CHECK, FILE, CommandError, lacking
 from ..progress import metered, working
 from ..telling import Outcome

@@ -10,7 +10,7 @@ from rich.text import Text
 
 from ...errors import PrivacyWarning
 from ...report.deployments import Placement, place
-from ...report.explain import ABOUT, Explanation, explain, percent
+from ...report.explanations import ABOUT, Explanation, explain, percent
 from ..documents import Document, Part
 from ..screen import columns, say
 from ..telling import Outcome
