@@ -80,8 +80,8 @@ _OF_ALL = ("schema",)  # what looks at the other commands
 def command_of(word: str | None) -> Any:
     """What reads a command line that begins with this word: the whole, or the one command that it names. The options of
     all commands together take longer to prepare than the rest of a short one does."""
-    named = [each for each in app.registered_commands if each.name == word]
-    groups = [each for each in app.registered_groups if each.name == word]
+    named = [command for command in app.registered_commands if command.name == word]
+    groups = [group for group in app.registered_groups if group.name == word]
     if word in _OF_ALL or not named + groups:
         return get_command(app)
     alone = _named()

@@ -30,11 +30,11 @@ class Told(NamedTuple):
 
 def over_time(lines: Sequence[tuple[str, Sequence[Told]]]) -> str:
     """A line for each name; a window that cannot be told breaks it. "" where there is nothing to draw."""
-    points = [point for _, told in lines for point in told if point.value is not None]
-    days = sorted({point.at.toordinal() for point in points})
-    if not points:
+    drawn = [point for _, points in lines for point in points if point.value is not None]
+    days = sorted({point.at.toordinal() for point in drawn})
+    if not drawn:
         return ""
-    ends = [end for point in points for end in (point.low, point.high)]
+    ends = [end for point in drawn for end in (point.low, point.high)]
     low, high = min(0.0, *ends), max(0.0, *ends)
     span, room = (high - low) or 1.0, (days[-1] - days[0]) or 1
 
@@ -45,16 +45,16 @@ def over_time(lines: Sequence[tuple[str, Sequence[Told]]]) -> str:
         return _TOP + (_TALL - _TOP - _BOTTOM) * (high - value) / span
 
     parts = _grid(low, high, y) + _days(days, x)
-    for place, (name, told) in enumerate(lines):
-        parts += _line(name, place % 6, told, x, y)
+    for place, (name, points) in enumerate(lines):
+        parts += _line(name, place % 6, points, x, y)
     label = "numbers over time with what noise leaves open"
     return f'<svg class="plot" viewBox="0 0 {_WIDE:g} {_TALL:g}" role="img" aria-label="{label}">{"".join(parts)}</svg>'
 
 
-def _line(name: str, colour: int, told: Sequence[Told], x: Scale, y: Scale) -> list[str]:
+def _line(name: str, colour: int, points: Sequence[Told], x: Scale, y: Scale) -> list[str]:
     title = f"<title>{html.escape(name)}</title>"
     parts = []
-    for run in _runs(told):
+    for run in _runs(points):
         at = [x(point.at.toordinal()) for point in run]
         values = [(place, y(point.value or 0.0)) for place, point in zip(at, run, strict=True)]
         upper = [(place, y(point.high)) for place, point in zip(at, run, strict=True)]
@@ -70,10 +70,10 @@ def _line(name: str, colour: int, told: Sequence[Told], x: Scale, y: Scale) -> l
     return parts
 
 
-def _runs(told: Sequence[Told]) -> list[list[Told]]:
+def _runs(points: Sequence[Told]) -> list[list[Told]]:
     """The windows that can be told, cut where one between them cannot."""
     runs: list[list[Told]] = [[]]
-    for point in told:
+    for point in points:
         if point.value is not None:
             runs[-1].append(point)
         elif runs[-1]:

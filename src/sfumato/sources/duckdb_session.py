@@ -72,8 +72,8 @@ class DuckDBSession(Session):
         are numbered so, mostly. Every thread has an array of its own, which counts in no limit of memory: all of them
         together stay a small part of it."""
         text = "SELECT parse_formatted_bytes(current_setting('memory_limit')) // current_setting('threads')"
-        each = int(self._engine.execute(text).fetchone()[0])
-        return min(max((each // _ROOM_EACH).bit_length() - 1, _USUAL_SPAN), _WIDEST_SPAN)
+        room = int(self._engine.execute(text).fetchone()[0])
+        return min(max((room // _ROOM_EACH).bit_length() - 1, _USUAL_SPAN), _WIDEST_SPAN)
 
     def _raw(self, name: str, *, flagged: bool) -> RawTable:
         return self._tables.table(name, flagged=flagged)

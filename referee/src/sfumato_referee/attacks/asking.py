@@ -62,7 +62,7 @@ def here() -> bool:
     return _PLACE.get() is None
 
 
-def held(data: Any) -> Source:
+def source_of(data: Any) -> Source:
     """The source of these cells: in the engine where attacks keep their tables now, or as they are."""
     place = _PLACE.get()
     return source(data) if place is None or isinstance(data, Source) else place(_arrow(data))
@@ -85,7 +85,7 @@ def _arrow(data: Any) -> Any:
 def stored(columns: Columns, kind: str, folder: Path, name: str = "t", *, group: int = 100_000) -> Any:
     """The columns as one kind of source; `group` rows to a row group of a Parquet file."""
     if not here():
-        return held(columns)
+        return source_of(columns)
     if kind == "columns":
         return dict(columns)
     arrow = needed("pyarrow").table({each: needed("pyarrow").array(cells) for each, cells in columns.items()})
@@ -113,7 +113,7 @@ def before_noise(
     plan: Any, tables: Mapping[str, Any], threads: int | None = None, opens: Opens = connect
 ) -> dict[str, Any]:
     """What a release would be without its noise, every group shown, with the leaves that quantiles are read from."""
-    sources = {name: (plan.schema.table(name), held(each)) for name, each in tables.items()}
+    sources = {name: (plan.schema.table(name), source_of(each)) for name, each in tables.items()}
     session: Any = opens(sources) if threads is None else connect(sources, threads=threads)
     try:
         if isinstance(plan, Sql) and plan.fixed is not None:
@@ -171,7 +171,7 @@ class Seen:
 def watched(asks: Asks, text: str, schema: Schema, unit: Unit, tables: Mapping[str, Any], **options: Any) -> Seen:
     """Ask, and watch. A planted bug has no JSON, so it runs as a curator would run it, without a ledger."""
     ledger = MemoryLedger({"d": Budget(epsilon=10, delta=0.01)})
-    sources = {name: held(each) for name, each in tables.items()}
+    sources = {name: source_of(each) for name, each in tables.items()}
     data = sources if len(sources) > 1 else next(iter(sources.values()))
     status, shape, words, trace = "answered", (), "", ""
     try:
@@ -188,7 +188,7 @@ def watched(asks: Asks, text: str, schema: Schema, unit: Unit, tables: Mapping[s
 
 
 def _ran(plan: Any, tables: Mapping[str, Any]) -> Any:
-    session = connect({name: (plan.schema.table(name), held(each)) for name, each in tables.items()})
+    session = connect({name: (plan.schema.table(name), source_of(each)) for name, each in tables.items()})
     try:
         return surface.run(plan, Overheard(session), Noise(SecureBits()))
     finally:

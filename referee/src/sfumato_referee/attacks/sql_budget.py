@@ -32,7 +32,7 @@ from sfumato.query import Limits, sql
 from sfumato.schema import Schema, category, flag, key, real
 from sfumato.units import Unit
 
-from .asking import before_noise, held, one_table
+from .asking import before_noise, one_table, source_of
 from .verdict import FALSE_ALARM, Verdict, without_warnings
 
 USER = Unit("user:u")
@@ -59,7 +59,7 @@ _SHARE = Fraction(1, 512)  # half of the queries are refused
 
 def _curator(schema: Schema, columns: Any, budget: Any) -> tuple[Curator, MemoryLedger]:
     ledger = MemoryLedger({"d": Budget(epsilon=budget)})
-    return Curator(Private("d", held(columns), unit=USER, schema=schema), ledger), ledger
+    return Curator(Private("d", source_of(columns), unit=USER, schema=schema), ledger), ledger
 
 
 def _count(text: str, epsilon: Any, schema: Schema) -> Any:

@@ -34,7 +34,7 @@ from sfumato.units import Unit
 
 from ..mutants import queries
 from . import frame_numbers
-from .asking import KINDS, LIBRARY, Asks, before_noise, held, moved, one_table, stored
+from .asking import KINDS, LIBRARY, Asks, before_noise, moved, one_table, source_of, stored
 from .verdict import Verdict
 
 ROW, USER = Unit(), Unit("user:u")
@@ -94,7 +94,7 @@ def _lost_by_the_engine() -> int:
     """By how much the engine's own exact sum is off, of integers whose sum no double holds."""
     cells = [2**62, 2**62, *[1] * 7]
     table = one_table({"x": whole(0, 2**62)}, None).table("t")
-    with connect({"t": (table, held({"x": cells}))}) as session:  # type: ignore[attr-defined]
+    with connect({"t": (table, source_of({"x": cells}))}) as session:  # type: ignore[attr-defined]
         answer = session.run(read("SELECT CAST(exact_sum(x) AS INT128) AS s FROM t"))
     return abs(int(answer["s"][0].as_py()) - sum(cells))
 
@@ -108,7 +108,7 @@ def _missed_decimals() -> int:
     )
     plan = LIBRARY(text, schema, unit=USER, epsilon=1, limits=Limits())
     cells = {"u": list(range(9)), "x": [0.1] * 9, "y": [0.2] * 9}
-    return 9 - round(_sum(plan, held(cells), 1))
+    return 9 - round(_sum(plan, source_of(cells), 1))
 
 
 def _sum(plan: Any, table: Any, threads: int) -> float:

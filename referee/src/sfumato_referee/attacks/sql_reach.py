@@ -21,7 +21,7 @@ from sfumato.sources.base import needed
 from sfumato.units import Unit
 
 from ..mutants import queries
-from .asking import LIBRARY, Asks, held, here, one_table
+from .asking import LIBRARY, Asks, here, one_table, source_of
 from .verdict import Verdict
 
 USER = Unit("user:u")
@@ -161,7 +161,7 @@ def attack(asks: Asks = LIBRARY) -> Verdict:
                 taken.append(text)
             except SfumatoError:
                 continue
-        with connect({"t": (SCHEMA.table("t"), held(_ROW))}) as session:  # type: ignore[attr-defined]
+        with connect({"t": (SCHEMA.table("t"), source_of(_ROW))}) as session:  # type: ignore[attr-defined]
             for text in PAST_THE_LOCK:
                 if here() and _ran(lambda t=text: surface.engine_of(session).execute(t.format(file=file)).fetchall()):
                     reached.append(text)

@@ -19,7 +19,7 @@ from sfumato.sources import connect
 from sfumato.units import Unit
 
 from ..mutants import queries
-from .asking import LIBRARY, Asks, held, one_table, watched
+from .asking import LIBRARY, Asks, one_table, source_of, watched
 from .verdict import FALSE_ALARM, Verdict
 
 USER = Unit("user:u")
@@ -91,7 +91,7 @@ def _shown(asks: Asks, releases: int) -> int:
     """Whole releases, one person with a key of their own."""
     plan = _plan(asks)
     columns = {"u": list(range(60)), "w": ["a"] * 60, "tag": ["p"] * 59 + ["mine"], "x": [1.0] * 60}
-    session = connect({"t": (SCHEMA.table("t"), held(columns))})
+    session = connect({"t": (SCHEMA.table("t"), source_of(columns))})
     try:
         noise = Noise(SecureBits())
         return sum("mine" in surface.run(plan, session, noise)["keys"]["tag"] for _ in range(releases))
@@ -107,7 +107,7 @@ def _signs(asks: Asks) -> int:
     )
     seen = set()
     for cells in ([0.0] * 300, [-0.0] * 300, [-0.0] + [0.0] * 300, [0.0] + [-0.0] * 300):
-        session = connect({"t": (schema.table("t"), held({"u": np.arange(len(cells)), "x": np.array(cells)}))})
+        session = connect({"t": (schema.table("t"), source_of({"u": np.arange(len(cells)), "x": np.array(cells)}))})
         try:
             seen.add(str(surface.run(plan, session, Noise(SecureBits()))["keys"]))
         finally:
@@ -118,7 +118,7 @@ def _signs(asks: Asks) -> int:
 def _impossible(asks: Asks) -> int:
     """Groups that noise alone fills, and that people would take for small ones: products of keys that hang together."""
     text = "SELECT w, w || '!' AS v, COUNT(*) AS n FROM t WHERE w <> 'b' GROUP BY w, v"
-    session = connect({"t": (SCHEMA.table("t"), held(_table([1, 2], ["a", "b"], ["p", "q"], [1.0, 2.0])["t"]))})
+    session = connect({"t": (SCHEMA.table("t"), source_of(_table([1, 2], ["a", "b"], ["p", "q"], [1.0, 2.0])["t"]))})
     try:
         plan: Any = asks(text, SCHEMA, unit=USER, epsilon=1, limits=Limits())
         keys = surface.run(plan, session, Noise(SecureBits()))["keys"]
@@ -137,7 +137,7 @@ def _orders(asks: Asks) -> int:
     for first in range(len(tags)):
         cells = [tags[first], *(tags[:: (-1) ** first] * 200)]
         columns = {"u": list(range(len(cells))), "w": ["a"] * len(cells), "tag": cells, "x": [1.0] * len(cells)}
-        session = connect({"t": (SCHEMA.table("t"), held(columns))})
+        session = connect({"t": (SCHEMA.table("t"), source_of(columns))})
         try:
             tags_shown = surface.run(plan, session, Noise(SecureBits()))["keys"]["tag"]
         finally:

@@ -21,7 +21,7 @@ from sfumato.sources import connect
 from sfumato.units import Unit
 
 from ..mutants import queries
-from .asking import LIBRARY, Asks, held, one_table
+from .asking import LIBRARY, Asks, one_table, source_of
 from .verdict import FALSE_ALARM, Verdict
 
 USER = Unit("user:u")
@@ -54,7 +54,7 @@ def _told(plan: Any, ill: bool, runs: int) -> np.ndarray[Any, Any]:
             name: [*column, each] for (name, column), each in zip(cells.items(), ("target", 0.0, "ill"), strict=True)
         }
     noise = Noise(SecureBits())
-    with connect({"t": (SCHEMA.table("t"), held(cells))}, threads=1) as session:  # type: ignore[attr-defined]
+    with connect({"t": (SCHEMA.table("t"), source_of(cells))}, threads=1) as session:  # type: ignore[attr-defined]
         raws = [plan._run(session, Run(noise))["releases"]["release_2"] for _ in range(runs)]
     return np.array([numbers for raw in raws for [numbers] in raw["numbers"].values()])
 

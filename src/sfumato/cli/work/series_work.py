@@ -144,7 +144,7 @@ def windows_read(folder: Path, file: Path, wanted: Wanted, out: Path | None) -> 
 
 
 def _page(order: SeriesFile, windows: ToldWindows) -> str:
-    from ...report.series_page import series_page
+    from .series_page import series_page
 
     return series_page(order.note or order.name, order.plan, windows)
 

@@ -9,7 +9,7 @@ from xml.etree import ElementTree
 import numpy as np
 import pytest
 
-from sfumato.report.series_page import MOST_LINES, drawing, series_page
+from sfumato.cli.work.series_page import MOST_LINES, drawing, series_page
 from sfumato.report.svg_windows import Told, over_time
 from tests.query.series_kit import ADS, FIRST, day
 from tests.query.test_series_reading import made_up, month_plan

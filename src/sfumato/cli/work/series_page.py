@@ -6,12 +6,12 @@ import datetime as dt
 from collections.abc import Mapping, Sequence
 from typing import Any
 
-from ..plan import price_text
-from ..query.dated.series_plan import SqlSeries
-from ..query.dated.told_windows import ToldWindows
-from . import pages, proof, svg_windows
-from .redaction import Redaction
-from .svg_windows import Told
+from ...plan import price_text
+from ...query.dated.series_plan import SqlSeries
+from ...query.dated.told_windows import ToldWindows
+from ...report import pages, proof, svg_windows
+from ...report.redaction import Redaction
+from ...report.svg_windows import Told
 
 MOST_LINES = 6  # groups of one drawing: the largest
 MOST_ROWS = 2000
@@ -55,16 +55,16 @@ def drawing(windows: ToldWindows, place: int) -> Mapping[str, Any]:
     days = zip(table["first_day"], table["last_day"], strict=True)
     for at, (first, last) in sorted(enumerate(days), key=lambda item: item[1]):
         name = ", ".join(str(cells[at]) for cells in names) or column.title
-        told, (low, high) = by_group.setdefault(name, []), ends[at] or (0.0, 0.0)
+        points, (low, high) = by_group.setdefault(name, []), ends[at] or (0.0, 0.0)
         if first > until.get(name, first):
-            told.append(Told(first, None, 0.0, 0.0))  # windows between were not released
+            points.append(Told(first, None, 0.0, 0.0))  # windows between were not released
         until[name] = last + dt.timedelta(days=1)
         hidden = shown[at] is None and raw[at] is not None
-        told.append(Told(first + (last - first) / 2, raw[at], low, high, hidden))
-    size = {name: sum(point.value or 0.0 for point in told) for name, told in by_group.items()}
+        points.append(Told(first + (last - first) / 2, raw[at], low, high, hidden))
+    size = {name: sum(point.value or 0.0 for point in points) for name, points in by_group.items()}
     largest = sorted(by_group, key=lambda name: -size[name])[:MOST_LINES]
     lines = [(name, by_group[name]) for name in largest]
-    several = len({point.at for _, told in lines for point in told}) > 1
+    several = len({point.at for _, points in lines for point in points}) > 1
     return {
         "title": column.title,
         "names": largest,
