@@ -20,6 +20,7 @@ NEEDS_JAVA = pytest.mark.skipif(
     shutil.which("java") is None, reason="Spark needs Java 17 or later: apt-get install openjdk-17-jre-headless"
 )
 SLOW = [pytest.mark.slow, NEEDS_JAVA]
+QUERY, LIMITS = "SELECT ward, COUNT(*) AS n, SUM(cost) AS s FROM visits GROUP BY ward", {"rows": 4}
 # Without these, Spark computes constants before it runs anything, and never by the code that it makes for rows.
 _UNFOLDED = "ConstantFolding ConvertToLocalRelation PushProjectionThroughUnion InferFiltersFromConstraints"
 _SETTINGS = {
@@ -72,10 +73,20 @@ def _plain(cell: Any) -> Any:
     return int(cell) if isinstance(cell, Decimal) and cell == cell.to_integral_value() else cell
 
 
+def numbers(rows: Any) -> list[list[Any]]:
+    """The rows of a statement, in an order of their own."""
+    cells = ([_plain(cell) for cell in column.to_pylist()] for column in rows.columns)
+    return sorted(map(list, zip(*cells, strict=True)), key=str)
+
+
 def store(folder: Path, rows: pa.Table, files: int = 1) -> SparkTable:
     """A folder of Parquet files with these rows, as the Spark of the tests reads it."""
+    write(folder, rows, files)
+    return SparkTable(spark(), str(folder))
+
+
+def write(folder: Path, rows: pa.Table, files: int = 1) -> None:
     folder.mkdir(parents=True, exist_ok=True)
     size = -(-rows.num_rows // files) or 1
     for number in range(files):
         parquet.write_table(rows.slice(number * size, size), folder / f"part-{number}.parquet")
-    return SparkTable(spark(), str(folder))
