@@ -21,10 +21,14 @@ NEEDS_JAVA = pytest.mark.skipif(
 )
 SLOW = [pytest.mark.slow, NEEDS_JAVA]
 QUERY, LIMITS = "SELECT ward, COUNT(*) AS n, SUM(cost) AS s FROM visits GROUP BY ward", {"rows": 4}
+STORED = ("USING parquet", "USING orc", "STORED AS PARQUET", "STORED AS ORC", "STORED AS TEXTFILE")
 # Without these, Spark computes constants before it runs anything, and never by the code that it makes for rows.
 _UNFOLDED = "ConstantFolding ConvertToLocalRelation PushProjectionThroughUnion InferFiltersFromConstraints"
 _SETTINGS = {
     "spark.ui.enabled": "false", "spark.ui.showConsoleProgress": "false", "spark.sql.shuffle.partitions": "2",
+    # What it would show of them on its page, it keeps also where it has none.
+    "spark.ui.retainedJobs": "10", "spark.ui.retainedStages": "10", "spark.ui.retainedTasks": "100",
+    "spark.sql.ui.retainedExecutions": "5",
     "spark.driver.host": "127.0.0.1", "spark.driver.bindAddress": "127.0.0.1", "spark.driver.memory": "1g",
     # Tests are small: they are through before a better compiler or collector would pay.
     "spark.driver.extraJavaOptions": "-XX:TieredStopAtLevel=1 -XX:+UseSerialGC -Xshare:auto",
