@@ -16,7 +16,7 @@ import pytest
 from sfumato import Budget, Curator, MemoryLedger, Private, record, sql
 from sfumato.errors import PlanError
 from sfumato.schema import Schema, Table, category, key, whole
-from sfumato.sources import Source, SparkTable, connect, source
+from sfumato.sources import Source, SparkTable, connect, source, spark_session
 from sfumato.sources.spark_session import SparkSession
 from sfumato.units import Unit
 from tests.query.fuzzing import worlds
@@ -131,12 +131,11 @@ def compared(seeds: Iterable[int], folder: Path) -> tuple[int, int]:
                 except Exception:
                     continue
                 try:
-                    plan.bind(there)
+                    answer = _run(plan, there)
                 except PlanError as refusal:
                     assert any(word in str(refusal) for word in REFUSALS), (seed, plan.text)
                     refused += 1
                     continue
-                answer = _run(plan, there)
                 hashed = any("ordering_hash" in str(part) for part in (plan.explain() or ())) or "DISTINCT" in plan.text
                 assert hashed or answer == _run(plan, here), (seed, plan.text)
                 same += 1
@@ -157,3 +156,20 @@ def _run(plan: Any, opened: Any) -> bytes:
 def test_a_hundred_random_queries_give_the_same_integers(part: int, tmp_path: Path) -> None:
     same, refused = compared(range(25 + 25 * part, 50 + 25 * part), tmp_path)
     assert same >= 18 and refused <= 2
+
+
+@pytest.mark.slow
+@kit.NEEDS_JAVA
+def test_many_groups_come_in_parts(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Each group in one of them, and nothing is left behind in the cluster."""
+    plan = sql(kit.QUERY, SCHEMA, unit=WHO, epsilon=1, delta=1e-3, limits={"rows": 4}, keys={"ward": "select"})
+    table, visits = SCHEMA.table("visits"), stored(tmp_path)
+    here = before_noise(plan, {"visits": (table, source(by_column(ROWS)))})
+    sizes: list[int] = []
+    honest = SparkSession._part
+    monkeypatch.setattr(SparkSession, "_part", lambda self, *given: sizes.append(1) or honest(self, *given))
+    for most in (1, 1 << 20):
+        monkeypatch.setattr(spark_session, "_AT_ONCE", most)
+        assert before_noise(plan, {"visits": (table, visits)}) == here
+    assert len(sizes) == 3 + 1
+    assert kit.spark().sparkContext._jsc.getPersistentRDDs().isEmpty()
