@@ -20,7 +20,7 @@ from pathlib import Path
 from typing import Any
 
 HERE = "127.0.0.1"
-_PATIENCE = 90
+_PATIENCE = 300
 # Waits until the other end of its standard input is closed, which is when the tests are over or were killed.
 _WATCH = """
 import os, shutil, signal, sys
@@ -40,7 +40,7 @@ spark.driver.memory 512m
 spark.executor.memory 512m
 spark.executor.cores 1
 spark.executor.extraJavaOptions -XX:TieredStopAtLevel=1 -XX:+UseSerialGC -Xshare:auto
-spark.driver.extraJavaOptions -XX:TieredStopAtLevel=1 -XX:+UseSerialGC -Xshare:auto
+spark.driver.extraJavaOptions -Dderby.system.home={folder} -XX:TieredStopAtLevel=1 -XX:+UseSerialGC -Xshare:auto
 spark.ui.enabled false
 spark.sql.shuffle.partitions 4
 spark.sql.files.openCostInBytes 1g
@@ -56,6 +56,7 @@ class Cluster:
 
     def __init__(self) -> None:
         self.folder = Path(tempfile.mkdtemp(prefix="spark-"))
+        self._harmed = False
         self._started: list[subprocess.Popen[bytes]] = []  # held, so that nobody else is given their numbers
         self._watch = subprocess.Popen(
             [sys.executable, "-c", _WATCH, str(self.folder)], stdin=subprocess.PIPE, text=True, start_new_session=True
@@ -81,6 +82,9 @@ class Cluster:
 
     def renewed(self) -> Cluster:
         """With two workers again, whatever befell the ones before."""
+        if not self._harmed:
+            return self
+        self._harmed = False
         for worker in self.workers:
             kill(worker)
         _until(lambda: self._alive() == 0)
@@ -88,18 +92,21 @@ class Cluster:
         _until(lambda: self._alive() == 2)
         return self
 
-    def connect_server(self) -> str:
-        """The address of a server of Spark Connect that is the driver of this cluster."""
+    def connect_server(self) -> tuple[str, int]:
+        """The address of a server of Spark Connect that is a driver of this cluster, and its process."""
         port = _free()
         more = ["--master", self._address, "--conf", f"spark.connect.grpc.binding.port={port}"]
         more += ["--conf", f"spark.connect.grpc.binding.address={HERE}"]
-        self._start("bin/spark-submit", "--class", "org.apache.spark.sql.connect.service.SparkConnectServer", *more)
+        started = self._start(
+            "bin/spark-submit", "--class", "org.apache.spark.sql.connect.service.SparkConnectServer", *more
+        )
         _until(lambda: _answers(port))
-        return f"sc://{HERE}:{port}"
+        return f"sc://{HERE}:{port}", started
 
-    def drive(self, module: str, *words: str, timeout: float = 240, **environment: str) -> Any:
+    def drive(self, module: str, *words: str, timeout: float = 600, **environment: str) -> Any:
         """What a driver of its own process says: it writes JSON. A process has one SparkContext, and the tests' is
         local."""
+        self._harmed = self._harmed or any(str(worker) in words for worker in self.workers)
         ran = subprocess.run(
             [sys.executable, "-m", module, *words], env=self.environment | environment, timeout=timeout, check=False,
             capture_output=True, text=True, start_new_session=True,

@@ -71,12 +71,22 @@ def right_or_failed(found: dict[str, Any]) -> str:
     return "answered"
 
 
+def asked(text: str) -> Any:
+    bounds = {"m": (0, 9)} if "AS m" in text else {}
+    return sql(text, SCHEMA, unit=WHO, epsilon=1, limits=LIMITS, bounds=bounds)
+
+
+def plan() -> Any:
+    return asked(QUERY)
+
+
+def in_memory() -> Any:
+    return {"visits": (SCHEMA.table("visits"), source(by_column(ROWS)))}
+
+
 def test_a_release_on_a_cluster_has_the_integers_of_duckdb(cluster: Cluster, few: str) -> None:
-    tables: Any = {"visits": (SCHEMA.table("visits"), source(by_column(ROWS)))}
     there = cluster.renewed().drive(DRIVER, "integers", few)["answers"]
-    for text, answer in zip(QUERIES, there, strict=True):
-        plan = sql(text, SCHEMA, unit=WHO, epsilon=1, limits=LIMITS, bounds={"m": (0, 9)} if "AS m" in text else {})
-        assert answer == before_noise(plan, tables).decode()
+    assert there == [before_noise(asked(text), in_memory()).decode() for text in QUERIES]
 
 
 def test_a_worker_that_is_killed_changes_no_answer(cluster: Cluster, many: str) -> None:
@@ -88,4 +98,22 @@ def test_a_worker_that_is_killed_changes_no_answer(cluster: Cluster, many: str) 
 def test_where_all_workers_are_killed_the_clock_ends_it(cluster: Cluster, many: str) -> None:
     """A cluster without workers lets a statement wait for others to come."""
     found = cluster.renewed().drive(DRIVER, "release", many, "12", *map(str, cluster.workers))
+    assert right_or_failed(found) == "failed"
+
+
+def test_tables_of_a_catalogue_of_hive(cluster: Cluster, few: str) -> None:
+    """By how they are stored: text files are refused."""
+    found = cluster.renewed().drive(DRIVER, "catalogue", few)
+    assert "is stored as" in found.pop("STORED AS TEXTFILE")
+    assert found == dict.fromkeys(kit.STORED[:-1], before_noise(plan(), in_memory()).decode())
+
+
+def test_over_spark_connect(cluster: Cluster, few: str, many: str) -> None:
+    """By its address and by a session that is handed over; and a server that is killed is a paid failure."""
+    address, server = cluster.renewed().connect_server()
+    there = cluster.drive(DRIVER, "integers", few, SFUMATO_TEST_SPARK=address)["answers"]
+    assert there == [before_noise(asked(text), in_memory()).decode() for text in QUERIES]
+    handed = cluster.drive(DRIVER, "handed_over", few, SFUMATO_TEST_SPARK=address)["answer"]
+    assert handed == before_noise(plan(), in_memory()).decode()
+    found = cluster.drive(DRIVER, "release", many, "90", str(server), SFUMATO_TEST_SPARK=address)
     assert right_or_failed(found) == "failed"
