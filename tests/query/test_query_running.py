@@ -3,10 +3,12 @@
 from __future__ import annotations
 
 import datetime
+from collections.abc import Iterator
 from typing import Any
 
 import numpy as np
 import pyarrow as pa
+import pytest
 
 from sfumato import Unit, sql
 from sfumato.noise import Noise, SeededBits
@@ -14,6 +16,7 @@ from sfumato.query import Limits
 from sfumato.query.plan import Sql
 from sfumato.query.running import Groups, restored
 from sfumato.schema import Schema, Table, category, date, key, real
+from sfumato.sources.session import Session
 from tests.query.still import Still, answered, raw_of
 
 SCHEMA = Schema(
@@ -66,6 +69,23 @@ def test_chosen_groups_stand_in_their_own_order() -> None:
     for data in (VISITS, mixed(1), mixed(2)):
         raw = raw_of(made, {"visits": data}, Noise(SeededBits(5)))
         assert list(raw["keys"]["drug"]) == ["x", "y", "z"] and raw["groups"] == 3
+
+
+def test_groups_that_come_in_parts_are_the_same_groups(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Each drawn for once, and those of few units left out of their part."""
+    made = plan("SELECT drug, day, COUNT(*) n, SUM(days) s FROM visits GROUP BY drug, day")
+    rare = {name: [*cells, cells[-1]] for name, cells in {**VISITS, "drug": [*VISITS["drug"][:-1], "rare"]}.items()}
+    whole, parted = Still(), Still()
+    expected = raw_of(made, {"visits": rare}, whole)
+
+    def parts(self: Session, tree: Any) -> Iterator[Any]:
+        rows = self.run(tree)
+        yield from (rows.slice(place, 1) for place in range(rows.num_rows + 1))
+
+    monkeypatch.setattr(Session, "parts", parts)
+    assert raw_of(made, {"visits": rare}, parted) == expected
+    assert expected["groups"] == 6 and "rare" not in expected["keys"]["drug"]
+    assert sum(count for _, count in parted.laws) == sum(count for _, count in whole.laws)
 
 
 def test_noise_is_drawn_for_every_group_and_number() -> None:

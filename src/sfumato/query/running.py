@@ -4,7 +4,7 @@ looked at. What leaves here is a plain value: keys, noisy numbers, and the limit
 from __future__ import annotations
 
 import datetime
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import partial
 from typing import TYPE_CHECKING, Any
@@ -86,11 +86,11 @@ def given(front: Front, connection: Connection) -> Groups:
 
 def selected(front: Front, design: Design, connection: Connection, noise: Noise) -> tuple[Groups, dict[str, Any]]:
     """Choose groups by their numbers of units and measure them, in one statement."""
-    table = connection.run(design.statement(SUMS, lambda: _sums(front, design).statement))
-    groups, picked, votes = _voted(front, design, table, noise)
+    statement = design.statement(SUMS, lambda: _sums(front, design).statement)
+    groups, table, votes = _voted(front, design, _parts(connection, statement), noise)
     found = {VOTES: votes}
     for i, each in enumerate(design.sums):
-        exact = wholes(table, len(front.keys) + i)[picked]
+        exact = wholes(table, len(front.keys) + i)
         found[each.measure.name] = _real(exact + noise.draw(design.law(each), exact.size), each)
     return groups, {"numbers": found}
 
@@ -102,20 +102,35 @@ def chosen(
     rows, places = (front.rows({}), None) if pairs is None else (pairs.rows, pairs.places)
     keys, single = len(front.keys), front.reading.single
     statement = Sums(rows, keys, (), design.votes, design.blur, front.units, single, pairs=places).statement
-    groups, _, votes = _voted(front, design, connection.run(statement), noise)
+    groups, _, votes = _voted(front, design, _parts(connection, statement), noise)
     return groups, votes
 
 
+def _parts(connection: Connection, statement: exp.Query) -> Iterable[pyarrow.Table]:
+    """The rows of a statement, in parts where the engine can give them so: groups that nobody will see may be many."""
+    parts = getattr(connection, "parts", None)
+    return (connection.run(statement),) if parts is None else parts(statement)
+
+
 def _voted(
-    front: Front, design: Design, table: pyarrow.Table, noise: Noise
-) -> tuple[Groups, NDArray[np.int64], list[float]]:
-    """The groups whose noisy number of units reaches the threshold: their places in the table, and these numbers."""
+    front: Front, design: Design, parts: Iterable[pyarrow.Table], noise: Noise
+) -> tuple[Groups, pyarrow.Table, list[float]]:
+    """The groups whose noisy number of units reaches the threshold: their rows, in an order of their own, and these
+    numbers. A group is in one part, and of each part no more stays than that."""
+    from pyarrow import concat_tables  # on first use
+
     assert design.votes is not None
-    each, votes = design.votes.coordinate, wholes(table, table.num_columns - 1)
-    noisy = votes + noise.draw(design.law(each), votes.size)
-    kept = np.flatnonzero((noisy >= design.threshold).astype(np.bool_))
-    groups, order = _sorted(table, kept, len(front.keys))
-    return groups, kept[order], _real(noisy[kept[order]], each)
+    each = design.votes.coordinate
+    law, shown, reached = design.law(each), [], []
+    for part in parts:
+        votes = wholes(part, part.num_columns - 1)
+        noisy = votes + noise.draw(law, votes.size)
+        kept = np.flatnonzero((noisy >= design.threshold).astype(np.bool_))
+        shown.append(part.take(kept))
+        reached.append(noisy[kept])
+    table = concat_tables(shown)
+    groups, order = _sorted(table, len(front.keys))
+    return groups, table.take(order), _real(np.concatenate(reached)[order], each)
 
 
 def sums(
@@ -308,10 +323,9 @@ def _kept(design: Design, name: str, groups: Groups, make: Callable[[], exp.Quer
     return design.statement(name, make) if groups.by_label else make()
 
 
-def _sorted(table: pyarrow.Table, kept: NDArray[np.int64], keys: int) -> tuple[Groups, NDArray[np.int64]]:
-    """The kept groups in an order of their own: the engine's order is data."""
-    columns = [table.column(i).take(kept).to_pylist() for i in range(keys)]
-    rows = list(zip(*columns, strict=True))
+def _sorted(table: pyarrow.Table, keys: int) -> tuple[Groups, NDArray[np.int64]]:
+    """The groups in an order of their own: the engine's order is data."""
+    rows = list(zip(*(table.column(i).to_pylist() for i in range(keys)), strict=True))
     order = sorted(range(len(rows)), key=lambda i: tuple(map(ordering, rows[i])))
     return Groups([rows[i] for i in order], False), np.array(order, dtype=np.int64)
 

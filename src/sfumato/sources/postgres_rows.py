@@ -7,6 +7,7 @@ writes the arrays.
 from __future__ import annotations
 
 import io
+from collections.abc import Callable
 from dataclasses import replace
 from typing import Any
 
@@ -30,30 +31,32 @@ _POINT = b"sfumato_bind"
 def described(opened: Any, text: str) -> tuple[bytes, list[Field]] | str:
     """The statement and its columns, as the server reads it without planning or running it; an SQLSTATE where it does
     not take it."""
-    pq = needed("psycopg").pq
-    wire = opened.pgconn
+    pq, wire = needed("psycopg").pq, opened.pgconn
     if "\0" in text:  # which would end the statement before its end
         return "22021"
     full = text.encode()
-    _done(wire.exec_(b"SAVEPOINT " + _POINT), pq)
-    result = wire.prepare(b"", full)
+    opened.execute(b"SAVEPOINT " + _POINT)
+    result = _answer(opened, lambda: wire.send_prepare(b"", full))
     if result.status != pq.ExecStatus.COMMAND_OK:
         state: bytes | None = result.error_field(pq.DiagnosticField.SQLSTATE)
-        _done(wire.exec_(b"ROLLBACK TO SAVEPOINT " + _POINT), pq)
+        opened.execute(b"ROLLBACK TO SAVEPOINT " + _POINT)
         return (state or b"").decode("ascii")
-    result = wire.describe_prepared(b"")
-    _done(result, pq)
+    result = _answer(opened, lambda: wire.send_describe_prepared(b""))
+    if result.status != pq.ExecStatus.COMMAND_OK:
+        raise ConnectionError
     fields = [
         ((result.fname(place) or b"").decode(), _arrow_type(result.ftype(place), result.fmod(place)))
         for place in range(result.nfields)
     ]
-    _done(wire.exec_(b"RELEASE SAVEPOINT " + _POINT), pq)
+    opened.execute(b"RELEASE SAVEPOINT " + _POINT)
     return full, fields
 
 
-def _done(result: Any, pq: Any) -> None:
-    if result.status != pq.ExecStatus.COMMAND_OK:
-        raise ConnectionError
+def _answer(opened: Any, ask: Callable[[], None]) -> Any:
+    """Of a question of the wire's own. Its short forms wait in C and hold on to the interpreter meanwhile: a server
+    that does not answer would stop every other thread, and Ctrl-C."""
+    ask()
+    return opened.wait(needed("psycopg.generators").execute(opened.pgconn))[-1]
 
 
 def _arrow_type(oid: int, typmod: int) -> Any:

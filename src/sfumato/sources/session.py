@@ -272,6 +272,11 @@ class Session(ABC):
             bound = self._bound(text)
             return guarded(lambda: self._read_to_the_end(text, bound))
 
+    def parts(self, tree: sqlglot.exp.Query) -> Iterator[Any]:
+        """The rows of one SELECT, each of them in one of these tables, of which there is one at least. An engine that
+        need not have them all here at once overrides this."""
+        yield self.run(tree)
+
     def _ready(self, tree: sqlglot.exp.Query, *, bound: bool = False) -> str:
         """The text of a statement that is to be run now, with its views; of one that is only bound, as it may run."""
         if not isinstance(tree, needed("sqlglot").exp.Query):

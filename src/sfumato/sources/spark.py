@@ -19,6 +19,7 @@ from .base import needed
 from .inferred_types import INTEGERS, kind_of
 from .lowering import as_is
 from .spark_numbers import OWN, WIDE, refusal
+from .spark_scopes import refuse_far_columns
 from .spark_templates import Lowered, function, of, of_node, text_of, written
 from .typed_engine import TypedEngine
 
@@ -81,6 +82,9 @@ class SparkEngine(TypedEngine):
     """Constants stand for themselves, whatever the session's settings make of signs in them."""
 
     computes_once: ClassVar[bool] = False
+
+    def prepare(self, around: Any) -> None:
+        refuse_far_columns(around)
 
     def settle(self, literal: Any) -> None:
         exp = needed("sqlglot").exp

@@ -55,6 +55,9 @@ _SETTINGS = {
     "spark.sql.files.ignoreCorruptFiles": "false",
     "spark.sql.files.ignoreMissingFiles": "false",
     "spark.sql.execution.arrow.useLargeVarTypes": "false",
+    # What the parser remembers of texts grows with each that is new, for as long as the driver runs: some 5 kB a state.
+    "spark.sql.parser.manageParserCaches": "true",
+    "spark.sql.parser.parserDfaCacheFlushThreshold": "20000",
 }
 
 

@@ -28,6 +28,8 @@ from .spark_templates import name_in_quotes
 from .typed_session import TypedSession
 
 _NUMBERS = itertools.count()
+_AT_ONCE = 1 << 20
+"""So many rows of a statement come here at a time, where it gives more."""
 _LOGGERS = ("SQLQueryContextLogger", "py4j.clientserver", "py4j.java_gateway", "pyspark.sql.connect.logging")
 """By which pyspark and py4j write the texts of errors, and all that Spark answers where somebody debugs."""
 
@@ -107,6 +109,36 @@ class SparkSession(TypedSession):
     def _read_to_the_end(self, text: str, bound: Any) -> Any:
         with _unlogged(), self._in_time():
             return _plain(bound.toArrow())
+
+    def parts(self, tree: Any) -> Iterator[Any]:
+        """Computed once and held in the cluster; what comes here of many rows is a part of them at a time, by a hash of
+        the whole row. Each reading may fail as a statement does."""
+        with self._lock:
+            bound = self._bound(self._ready(tree))
+            held = guarded(lambda: self._held_there(bound))
+            try:
+                for text in guarded(lambda: self._part_texts(held)):
+                    yield self._named(tree, guarded(lambda text=text: self._part(held, text)))  # type: ignore[misc]
+            finally:
+                self._let_go(held)
+
+    def _held_there(self, bound: Any) -> Any:
+        with _unlogged():
+            return bound.persist()
+
+    def _let_go(self, held: Any) -> None:
+        with _unlogged(), contextlib.suppress(Exception):
+            held.unpersist()
+
+    def _part_texts(self, held: Any) -> list[str]:
+        """Conditions of which each row fulfils one."""
+        with _unlogged(), self._in_time():
+            many = -(-held.count() // _AT_ONCE)
+        whole_row = ", ".join(map(name_in_quotes, held.columns))
+        return [f"PMOD(XXHASH64({whole_row}), {many}) = {part}" for part in range(many)] if many > 1 else [""]
+
+    def _part(self, held: Any, text: str) -> Any:
+        return self._read_to_the_end(text, held.where(text) if text else held)
 
     @contextlib.contextmanager
     def _in_time(self) -> Iterator[None]:

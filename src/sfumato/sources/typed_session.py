@@ -64,6 +64,8 @@ class TypedSession(Session):
 
     def run(self, tree: Any) -> Any:
         """With the columns' names as the statement writes them: the engine is told them in lower case."""
-        rows = super().run(tree)
+        return self._named(tree, super().run(tree))
+
+    def _named(self, tree: Any, rows: Any) -> Any:
         names = list(tree.named_selects)
         return rows if "*" in names or len(names) != rows.num_columns else rows.rename_columns(names)

@@ -20,10 +20,15 @@ NEEDS_JAVA = pytest.mark.skipif(
     shutil.which("java") is None, reason="Spark needs Java 17 or later: apt-get install openjdk-17-jre-headless"
 )
 SLOW = [pytest.mark.slow, NEEDS_JAVA]
+QUERY, LIMITS = "SELECT ward, COUNT(*) AS n, SUM(cost) AS s FROM visits GROUP BY ward", {"rows": 4}
+STORED = ("USING parquet", "USING orc", "STORED AS PARQUET", "STORED AS ORC", "STORED AS TEXTFILE")
 # Without these, Spark computes constants before it runs anything, and never by the code that it makes for rows.
 _UNFOLDED = "ConstantFolding ConvertToLocalRelation PushProjectionThroughUnion InferFiltersFromConstraints"
 _SETTINGS = {
     "spark.ui.enabled": "false", "spark.ui.showConsoleProgress": "false", "spark.sql.shuffle.partitions": "2",
+    # What it would show of them on its page, it keeps also where it has none.
+    "spark.ui.retainedJobs": "10", "spark.ui.retainedStages": "10", "spark.ui.retainedTasks": "100",
+    "spark.sql.ui.retainedExecutions": "5",
     "spark.driver.host": "127.0.0.1", "spark.driver.bindAddress": "127.0.0.1", "spark.driver.memory": "1g",
     # Tests are small: they are through before a better compiler or collector would pay.
     "spark.driver.extraJavaOptions": "-XX:TieredStopAtLevel=1 -XX:+UseSerialGC -Xshare:auto",
@@ -72,10 +77,20 @@ def _plain(cell: Any) -> Any:
     return int(cell) if isinstance(cell, Decimal) and cell == cell.to_integral_value() else cell
 
 
+def numbers(rows: Any) -> list[list[Any]]:
+    """The rows of a statement, in an order of their own."""
+    cells = ([_plain(cell) for cell in column.to_pylist()] for column in rows.columns)
+    return sorted(map(list, zip(*cells, strict=True)), key=str)
+
+
 def store(folder: Path, rows: pa.Table, files: int = 1) -> SparkTable:
     """A folder of Parquet files with these rows, as the Spark of the tests reads it."""
+    write(folder, rows, files)
+    return SparkTable(spark(), str(folder))
+
+
+def write(folder: Path, rows: pa.Table, files: int = 1) -> None:
     folder.mkdir(parents=True, exist_ok=True)
     size = -(-rows.num_rows // files) or 1
     for number in range(files):
         parquet.write_table(rows.slice(number * size, size), folder / f"part-{number}.parquet")
-    return SparkTable(spark(), str(folder))

@@ -73,6 +73,15 @@ def test_what_grows_too_long_is_refused() -> None:
         text(f"SELECT {words} FROM t")
 
 
+def test_a_subquery_sees_one_query_out() -> None:
+    """Tables in FROM are no step: a query there sees nothing around it."""
+    inner = "SELECT 1 FROM t AS b WHERE b.n = a.n"
+    assert text(f"SELECT n FROM (SELECT n FROM t AS a WHERE EXISTS ({inner})) AS c")
+    assert text(f"SELECT n FROM t AS a WHERE EXISTS (SELECT 1 FROM t AS c WHERE c.n = a.n AND c.x IN ({inner[:-3]}1))")
+    with pytest.raises(PlanError, match="column 'n' of 'a' is used in a subquery within a subquery"):
+        text(f"SELECT n FROM t AS a WHERE EXISTS (SELECT 1 FROM t AS c WHERE NOT EXISTS ({inner}))")
+
+
 @pytest.mark.parametrize("address", ["sc://host:15002/;token=SECRET", "spark://host:7077", "local[4]", "local", "", 7])
 def test_an_address_itself_is_refused_and_not_shown(address: Any) -> None:
     with pytest.raises(ArgumentError, match="not the address itself") as caught:
