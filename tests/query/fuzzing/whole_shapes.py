@@ -176,7 +176,11 @@ def _one(seed: int, opened: World, report: Report) -> None:
     unit = Unit(opened.unit.of, draw.choice(["add-remove", "add-remove", "replace"]), draw.choice([1, 1, 1, 2]))
     try:
         plan: Any = sql(asked.text, opened.schema, unit=unit, **asked.options)
-        assert not isinstance(plan, SqlStages)
+        if isinstance(
+            plan, SqlStages
+        ):  # a name that is the subquery's own: everybody's average, which is released first
+            report.refused[seed] = f"{asked.text}: in stages, which are checked by themselves"
+            return
         plans = tuple(plan.sqls.values()) if isinstance(plan, SqlReport) else (plan,)
     except SfumatoError as refusal:
         report.refused[seed] = f"{asked.text}: {refusal}"
