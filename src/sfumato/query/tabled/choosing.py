@@ -34,8 +34,8 @@ from .asked_tables import CUMULATIVE, MOST, RANGES, VALUES, AskedTable, TableCol
 _BRANCHINGS = (2, 3, 4, 8, 16)
 _SEARCHED = 16  # cells
 _BITS = 8
-"""Of all matrices together. What is left of the grid is for the rows: sums of many rows must not be rounded by more than
-their noise hides."""
+"""Of all matrices together. What is left of the grid is for the rows: sums of many rows must not be rounded by more
+than their noise hides."""
 KINDS = ("auto", "cells", "columns", "tables")
 
 

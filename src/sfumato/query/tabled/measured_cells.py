@@ -136,15 +136,16 @@ class MeasuredCells:
             return self.strategy.measure(needed.ravel())
         return self.strategy.measure(self.strategy.tables[table.place], needed)
 
-    def blurred(self, measured: Sequence[Integers], noise: Noise) -> list[list[float]]:
-        """With noise, as real numbers."""
-        told = []
-        for table, numbers in zip(self.tables, measured, strict=True):
-            noisy = numbers.copy()
-            for law, places in self.laws(table):
-                noisy[places] = noisy[places] + noise.draw(law, noisy[places].size)
-            told.append(grid.to_float(noisy, self.exponent).tolist())
-        return told
+    def blurred(self, measured: Sequence[Integers], noise: Noise, runs: int = 1) -> list[Floats]:
+        """With noise, as real numbers: of each table an array with a row for each run."""
+        return [self._noisy(table, numbers, noise, runs) for table, numbers in zip(self.tables, measured, strict=True)]
+
+    def _noisy(self, table: MeasuredTable, numbers: Integers, noise: Noise, runs: int) -> Floats:
+        noisy = np.tile(numbers, (runs, 1))
+        for law, places in self.laws(table):
+            size = noisy[:, places].shape
+            noisy[:, places] = noisy[:, places] + noise.draw(law, math.prod(size)).reshape(size)
+        return grid.to_float(noisy, self.exponent)
 
     def estimate(self, table: AskedTable, columns: Mapping[str, TableColumn], raw: Sequence[Sequence[float]]) -> Floats:
         """The answers of a table, with an axis for each of its columns."""

@@ -78,7 +78,7 @@ def widths(plan: SqlWorkload, table: AskedTable, column: ToldColumn | None, alph
     for number in plan.numbers:
         weight = abs(wanted.weights.get(number.inner.measure.name, 0.0))
         if weight:
-            l2, linf, moved = number.norms(table, plan.columns_by_name)
+            l2, linf, moved = plan.norms_of[number.inner.measure.name, table.name]
             square, rounding = square + (weight * l2) ** 2, rounding + weight * moved
             largest = np.maximum(largest, weight * linf)
     law = _NORMAL if plan.cells.blur.kind == "gaussian" else _LAPLACE

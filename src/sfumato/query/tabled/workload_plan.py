@@ -23,7 +23,7 @@ from ... import checks, contributions, events
 from ...errors import ArgumentError, PlanError
 from ...plan import Plan, Run
 from ...record import record
-from ...runs import Bulk
+from ...runs import Alike, Bulk, sizes
 from ...schema import Schema, Table, category, key, whole
 from ...sources.duckdb import DUCKDB
 from ...strategies import Nested, Product
@@ -119,6 +119,12 @@ class SqlWorkload(Plan["Connection", dict[str, Any]]):
         """What is measured of the cells: the rows, or what is added up."""
         return tuple(MeasuredCells(self.strategy, number, self.cells.blur) for number in self._design.sums)
 
+    @cached_property
+    def norms_of(self) -> Mapping[tuple[str, str], tuple[Any, Any, Any]]:
+        """By measured number and table, what the answers' error bars are made of."""
+        pairs = ((number, table) for number in self.numbers for table in self.tables)
+        return {(n.inner.measure.name, t.name): n.norms(t, self.columns_by_name) for n, t in pairs}
+
     def check_schema(self, schema: Schema) -> None:
         if schema.stored != self.cells.schema:
             raise PlanError("the workload was made for another schema: build it with the schema of the data")
@@ -145,7 +151,8 @@ class SqlWorkload(Plan["Connection", dict[str, Any]]):
         return {name: DUCKDB.text(tree, pretty=True) for name, tree in self._statements.items()}
 
     def _run(self, data: Connection, run: Run) -> dict[str, Any]:
-        return self._blurred(self._exactly(data), run)
+        told_ = self._blurred(self._exactly(data), run, 1)
+        return {"numbers": {name: [table[0].tolist() for table in tables] for name, tables in told_.items()}}
 
     def _exactly(self, data: Connection) -> list[Any]:
         """What is measured, without noise."""
@@ -158,20 +165,31 @@ class SqlWorkload(Plan["Connection", dict[str, Any]]):
             exact.append(number.exactly(cells))
         return exact
 
-    def _blurred(self, exact: list[Any], run: Run) -> dict[str, Any]:
+    def _blurred(self, exact: list[Any], run: Run, runs: int) -> dict[str, list[Any]]:
+        """By measured number and table, a row for each run."""
         pairs = zip(self.numbers, exact, strict=True)
-        return {"numbers": {item.inner.measure.name: item.blurred(numbers, run.noise) for item, numbers in pairs}}
+        return {item.inner.measure.name: item.blurred(numbers, run.noise, runs) for item, numbers in pairs}
 
     @property
     def bulk(self) -> Bulk:
         return "steady" if type(self)._run is SqlWorkload._run else "no"
 
     def _runs(self, data: Connection, run: Run, count: int) -> Any:
-        """The engine is asked once: cells are the same in every run."""
+        """The engine is asked once: cells are the same in every run, and each has noise of its own."""
         if self.bulk == "no":
             return super()._runs(data, run, count)
         exact = self._exactly(data)
-        return [self._blurred(exact, run) for _ in range(count)]
+        parts = []
+        for size in sizes(count, self.strategy.measurements * len(self.numbers)):
+            blurred = self._blurred(exact, run, size)
+            places = tuple(
+                ("numbers", name, table, place)
+                for name, tables in blurred.items()
+                for table, numbers in enumerate(tables)
+                for place in range(numbers.shape[1])
+            )
+            parts.append(Alike(places, np.concatenate([table for each in blurred.values() for table in each], axis=1)))
+        return Alike.joined(parts)
 
     def finish(self, raw: Mapping[str, Any]) -> Answer:
         return told(self, raw, self.notes)
