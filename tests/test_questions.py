@@ -51,6 +51,7 @@ TURNED_TODAY = (
     "SqlReport",
     "SqlSeries",
     "SqlStages",
+    "SqlWorkload",
 )  # their limits, hints and speed were taken for a part of the question
 
 

@@ -13,7 +13,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterator, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from functools import cached_property
 from typing import TYPE_CHECKING, Any
 
@@ -22,6 +22,7 @@ import numpy as np
 from ... import checks, contributions, events
 from ...errors import ArgumentError, PlanError
 from ...plan import Plan, Run
+from ...questions import PRICE
 from ...record import record
 from ...runs import Alike, Bulk, sizes
 from ...schema import Schema, Table, category, key, whole
@@ -67,7 +68,7 @@ class SqlWorkload(Plan["Connection", dict[str, Any]]):
 
     cells: Sql
     tables: tuple[AskedTable, ...]
-    strategy: Product | Nested
+    strategy: Product | Nested = field(metadata=PRICE)
 
     def __post_init__(self) -> None:
         checks.instance(self.cells, Sql, "cells", "a query")
@@ -96,6 +97,10 @@ class SqlWorkload(Plan["Connection", dict[str, Any]]):
     @property
     def unit(self) -> Unit:
         return self.cells.unit
+
+    @property
+    def schema(self) -> Schema:
+        return self.cells.schema
 
     @property
     def event(self) -> events.Event:
