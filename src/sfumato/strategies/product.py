@@ -14,6 +14,7 @@ from .. import checks
 from ..record import record
 from .base import Floats, Mixing, Reach, Strategy, Vector, Workload, exact_product
 from .identity import Identity
+from .workloads import Prefixes
 
 _SMALL = 64  # cells of a column whose matrix is written out
 
@@ -110,8 +111,6 @@ class Product(Strategy):
 def _norms(factor: Strategy, workload: Workload | None) -> Mixing:
     if workload is not None:
         return factor.mixing(workload)
-    from .workloads import Prefixes
-
     return Mixing(*(np.asarray(norm[-1]) for norm in factor.mixing(Prefixes(cells=factor.cells))))
 
 
