@@ -16,7 +16,7 @@ from .comments import options_in
 from .dated.series_plan import SqlSeries, of_query
 from .dated.time_blocks import LEVELS, blocks_within, day_of
 from .dialects.pasted import dialect_of, in_duckdb_sql
-from .limits import Limits
+from .limits import Limits, limits_of
 from .refusal import QueryError
 
 _OF_LEVEL = ("share", "most", "limits")
@@ -139,14 +139,3 @@ def _short(value: Fraction) -> Fraction:
     """Twelve digits, downwards."""
     digits = 11 - math.floor(math.log10(value))
     return Fraction(math.floor(value * Fraction(10) ** digits)) / Fraction(10) ** digits
-
-
-def limits_of(options: Any, name: str) -> Limits | None:
-    """Limits, also given by name."""
-    if options is None or isinstance(options, Limits):
-        return options
-    if not isinstance(options, Mapping):
-        raise checks.refuse(name, options, "limits such as {'rows': 3}")
-    for word in options:
-        checks.one_of(word, name, tuple(Limits.__dataclass_fields__))
-    return Limits(**options)

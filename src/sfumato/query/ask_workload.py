@@ -9,11 +9,10 @@ from .. import checks
 from ..errors import ArgumentError
 from ..units import Unit
 from .ask import schema_and_unit
-from .ask_series import limits_of
 from .comments import options_in
 from .dialects.pasted import dialect_of, in_duckdb_sql
 from .keys import check_groups
-from .limits import Limits
+from .limits import Limits, limits_of
 from .plan import Sql
 from .refusal import QueryError
 from .tabled.asked_tables import tables_of
