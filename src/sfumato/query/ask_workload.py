@@ -66,7 +66,7 @@ def workload(
     try:
         cells = Sql(text=query, schema=schema, protects=protects, limits=limits_of(limits, "limits"), **options)
         check_groups(cells.front.keys)
-        asked = tables_of(tables, [column.name for column in columns_of(cells).values()], ways)
-        return SqlWorkload(cells=cells, tables=asked, strategy=strategy_for(cells, asked, strategy))
+        wanted = tables_of(tables, [column.name for column in columns_of(cells).values()], ways)
+        return SqlWorkload(cells=cells, tables=wanted, strategy=strategy_for(cells, wanted, strategy))
     except QueryError as problem:
         raise problem.within(query) from None

@@ -176,9 +176,9 @@ class Nested:
 
     def information(self, wanted: Level, noise: str) -> Mapping[Level, float]:
         """pi_t of every residual within a table, where noise in a table measured alone has variance, or scale, 1."""
-        told = dict(zip(self.tables, self._precisions(noise), strict=True))
+        learnt = dict(zip(self.tables, self._precisions(noise), strict=True))
         return {
-            level: sum(w for table, w in told.items() if all(a >= b for a, b in zip(table, level, strict=True)))
+            level: sum(w for table, w in learnt.items() if all(a >= b for a, b in zip(table, level, strict=True)))
             for level in product(*(range(top + 1) for top in wanted))
         }
 
@@ -188,9 +188,9 @@ class Nested:
         an axis for each column."""
         rest = math.prod(n for place, n in enumerate(self.sizes) if place not in columns)
         total: Any = 0.0
-        for level, told in self.information(self.finest(columns), noise).items():
+        for level, learnt in self.information(self.finest(columns), noise).items():
             parts = [own[level[place]] for place, own in zip(columns, energies, strict=True)]
-            total = total + reduce(np.multiply.outer, parts, np.asarray(float(rest))) / told
+            total = total + reduce(np.multiply.outer, parts, np.asarray(float(rest))) / learnt
         return np.asarray(total)
 
     def _precisions(self, noise: str) -> list[float]:
@@ -202,24 +202,24 @@ class Nested:
     def estimate(self, columns: Sequence[int], noisy: Sequence[Floats], noise: str) -> Floats:
         """The sums over the cells of these columns, with an axis for each, from the noisy numbers of all tables."""
         wanted = self.finest(columns)
-        told: dict[Level, Floats] = {}
+        learnt: dict[Level, Floats] = {}
         for table, numbers, precision in zip(self.tables, noisy, self._precisions(noise), strict=True):
             common = tuple(map(min, table, wanted))
             means = self._means(table, numbers, common) * precision
-            told[common] = told[common] + means if common in told else means
+            learnt[common] = learnt[common] + means if common in learnt else means
         levels = list(product(*(range(top + 1) for top in wanted)))
         for level in levels:
-            told.setdefault(level, np.zeros(self.shape(level)))
+            learnt.setdefault(level, np.zeros(self.shape(level)))
         sizes = {level: self._sizes(level) for level in levels}
         for place, top in enumerate(wanted):  # f_t = sum over finer v of (the means of v, at level t)
             for fine in range(top, 0, -1):
                 for level in (each for each in levels if each[place] == fine):
                     under = (*level[:place], fine - 1, *level[place + 1 :])
                     starts = self.columns[place].within(fine - 1)
-                    coarser = np.add.reduceat(told[level] * sizes[level], starts, axis=place) / sizes[under]
-                    told[under] = told[under] + coarser
+                    coarser = np.add.reduceat(learnt[level] * sizes[level], starts, axis=place) / sizes[under]
+                    learnt[under] = learnt[under] + coarser
         information = self.information(wanted, noise)
-        parts = {level: self._residual(told[level], level) / information[level] for level in levels}
+        parts = {level: self._residual(learnt[level], level) / information[level] for level in levels}
         for place, top in enumerate(wanted):
             for fine in range(1, top + 1):
                 for level in (each for each in levels if each[place] == fine):

@@ -50,13 +50,13 @@ def best_shares(groups: tuple[tuple[int, ...], ...], demands: Sequence[Demand], 
         tables.append(union)
     finer = _finer(tables, levels)
     gains = finer * np.array([math.prod(c.least(level) for c, level in zip(columns, t, strict=True)) for t in tables])
-    asked = _asked(columns, demands, levels)
+    wanted = _asked(columns, demands, levels)
     starts = [np.ones(len(tables))] if noise == "gaussian" else _starts(tables, asked_for)
-    found = [_descend(asked, gains, start, noise) for start in starts]
-    weights = min(found, key=lambda pair: pair[0])[1]
-    kept = _kept(weights, gains, _NOTHING[noise])
-    shares = exact_shares([float(weights[place]) for place in kept])
-    strategy = Nested(groups=groups, tables=tuple(tables[place] for place in kept), shares=shares)
+    ends = [_descend(wanted, gains, start, noise) for start in starts]
+    weights = min(ends, key=lambda pair: pair[0])[1]
+    chosen = _kept(weights, gains, _NOTHING[noise])
+    shares = exact_shares([float(weights[place]) for place in chosen])
+    strategy = Nested(groups=groups, tables=tuple(tables[place] for place in chosen), shares=shares)
     return strategy if strategy.measurements <= most else None
 
 
@@ -83,34 +83,34 @@ def _finer(tables: Sequence[Level], levels: Sequence[Level]) -> NDArray[np.bool_
 def _asked(columns: Sequence[NestedColumn], demands: Sequence[Demand], levels: Sequence[Level]) -> Floats:
     """c_t: the sum over all queries of |Q_t q|^2."""
     place = {level: at for at, level in enumerate(levels)}
-    asked = np.zeros(len(levels))
+    wanted = np.zeros(len(levels))
     for demand in demands:
         rest = math.prod(column.cells for at, column in enumerate(columns) if at not in demand.columns)
         for level in product(*(range(top + 1) for top in demand.finest(columns))):
             pairs = zip(demand.columns, demand.energies, strict=True)
-            asked[place[level]] += rest * math.prod(float(energies[level[at]]) for at, energies in pairs)
-    return asked
+            wanted[place[level]] += rest * math.prod(float(energies[level[at]]) for at, energies in pairs)
+    return wanted
 
 
-def _starts(tables: Sequence[Level], asked: Sequence[Level]) -> list[Floats]:
+def _starts(tables: Sequence[Level], wanted: Sequence[Level]) -> list[Floats]:
     """All alike; hardly any but those that are asked; hardly any but the last, which may be all columns together."""
     even = np.ones(len(tables))
-    wanted = np.array([1.0 if table in asked else 0.01 for table in tables])
+    mostly = np.array([1.0 if table in wanted else 0.01 for table in tables])
     last = np.full(len(tables), 0.01)
     last[-1] = 1.0
-    return [even, wanted, last]
+    return [even, mostly, last]
 
 
-def _descend(asked: Floats, gains: Floats, start: Floats, noise: str) -> tuple[float, Floats]:
+def _descend(wanted: Floats, gains: Floats, start: Floats, noise: str) -> tuple[float, Floats]:
     power, root = (1, 0.5) if noise == "gaussian" else (2, 1 / 3)
     shares = start / start.sum()
     best, least = shares, math.inf
     for _ in range(_ROUNDS):
-        told = gains @ shares**power
-        cost = float((asked / told).sum())
+        learnt = gains @ shares**power
+        cost = float((wanted / learnt).sum())
         if cost < least:
             best, least = shares, cost
-        slope = ((asked / told**2) @ gains) * shares ** (power - 1)
+        slope = ((wanted / learnt**2) @ gains) * shares ** (power - 1)
         if float(slope.max()) <= (1 + _CLOSE) * float(slope @ shares):
             break
         shares = shares * slope**root
@@ -121,8 +121,8 @@ def _descend(asked: Floats, gains: Floats, start: Floats, noise: str) -> tuple[f
 
 def _kept(weights: Floats, gains: Floats, nothing: float) -> list[int]:
     """Tables that get more than next to nothing, and enough of them that every residual is told."""
-    kept = np.flatnonzero(weights / weights.sum() >= nothing).tolist()
-    for residual in np.flatnonzero(gains[:, kept].sum(axis=1) == 0).tolist():
-        if not gains[residual, kept].any():
-            kept.append(int(np.argmax(weights * (gains[residual] > 0))))
-    return sorted(kept)
+    chosen = np.flatnonzero(weights / weights.sum() >= nothing).tolist()
+    for residual in np.flatnonzero(gains[:, chosen].sum(axis=1) == 0).tolist():
+        if not gains[residual, chosen].any():
+            chosen.append(int(np.argmax(weights * (gains[residual] > 0))))
+    return sorted(chosen)

@@ -106,21 +106,21 @@ class TableColumn:
         ]
 
 
-def tables_of(asked: Any, columns: Sequence[str], ways: Any = None) -> tuple[AskedTable, ...]:
+def tables_of(wanted: Any, columns: Sequence[str], ways: Any = None) -> tuple[AskedTable, ...]:
     """Tables as people write them: lists of columns, or forms by column, by name or one after the other; and, for
     `ways`, every table of at most so many columns."""
     tables: list[AskedTable] = []
-    if isinstance(asked, Mapping):
-        tables = [_table(item, name) for name, item in asked.items()]
-    elif isinstance(asked, Sequence) and not isinstance(asked, str):
-        tables = [item if isinstance(item, AskedTable) else _table(item) for item in asked]
-    elif asked is not None or ways is None:
-        raise checks.refuse("tables", asked, "tables such as [['age', 'sex'], {'day': 'cumulative'}], or ways=2")
+    if isinstance(wanted, Mapping):
+        tables = [_table(item, name) for name, item in wanted.items()]
+    elif isinstance(wanted, Sequence) and not isinstance(wanted, str):
+        tables = [item if isinstance(item, AskedTable) else _table(item) for item in wanted]
+    elif wanted is not None or ways is None:
+        raise checks.refuse("tables", wanted, "tables such as [['age', 'sex'], {'day': 'cumulative'}], or ways=2")
     if ways is not None:
         most = checks.whole(ways, "ways", most=max(len(columns), 1))
-        known = {table.name for table in tables}
+        names_so_far = {table.name for table in tables}
         sets = (some for many in range(most + 1) for some in combinations(columns, many))
-        tables += [table for some in sets if (table := _table(some)).name not in known]
+        tables += [table for some in sets if (table := _table(some)).name not in names_so_far]
     return tuple(tables)
 
 

@@ -32,8 +32,8 @@ Columns = tuple[int, ...]
 def sums_of(front: Front, design: Design, number: Coordinate) -> Sums:
     """The statement of one measured number, for cells of all columns."""
     quantum = number.quantum()
-    given = {} if quantum is None else {"q0": Typed(quantum, Kind("whole"))}
-    rows = rows_of(front, design, given, Groups((), True))
+    quanta = {} if quantum is None else {"q0": Typed(quantum, Kind("whole"))}
+    rows = rows_of(front, design, quanta, Groups((), True))
     in_all = replace(design.blur, kind="laplace")
     return Sums(rows, len(front.keys), (number,), None, in_all, front.units, front.reading.single)
 
@@ -62,7 +62,7 @@ def cells_of(table: Any, sets: Sequence[Columns], columns: Sequence[TableColumn]
     numbers = wholes(table, len(columns) + first)
     codes = [_codes(table.column(column.place + first), column) for column in columns]
     mark = wholes(table, 0) if first else np.zeros(numbers.size, dtype=np.int64)
-    found: dict[Columns, Integers] = {}
+    cells_by_set: dict[Columns, Integers] = {}
     for place, some in enumerate(sets):
         shape = tuple(len(columns[key].values) for key in some)
         here = mark == place
@@ -74,16 +74,16 @@ def cells_of(table: Any, sets: Sequence[Columns], columns: Sequence[TableColumn]
             cells[at] = numbers[here]
         else:
             cells = numbers[here].sum(initial=0, keepdims=False) + np.zeros((), dtype=numbers.dtype)
-        found[some] = cells
-    return found
+        cells_by_set[some] = cells
+    return cells_by_set
 
 
-def _codes(column: Any, told: TableColumn) -> Integers:
+def _codes(column: Any, named: TableColumn) -> Integers:
     """The place of each value among the column's; -1 for none of them. Each different value is looked up once."""
     import pyarrow
 
     encoded = column.combine_chunks().dictionary_encode()
-    place = {label(value): at for at, value in enumerate(told.values)}
-    known = [place.get(label(value), -1) for value in encoded.dictionary.to_pylist()]
-    index = wholes(pyarrow.table({"i": encoded.indices.fill_null(len(known))}), 0)
-    return np.asarray(np.array([*known, -1], dtype=np.int64)[index])
+    place = {label(value): at for at, value in enumerate(named.values)}
+    places = [place.get(label(value), -1) for value in encoded.dictionary.to_pylist()]
+    index = wholes(pyarrow.table({"i": encoded.indices.fill_null(len(places))}), 0)
+    return np.asarray(np.array([*places, -1], dtype=np.int64)[index])

@@ -44,30 +44,30 @@ def chosen(
 ) -> Product | Nested:
     """The best of: the cells of all columns by themselves; a strategy for each column; tables with weights."""
     check_sizes(tables, columns)
-    found: list[Product | Nested] = []
+    candidates: list[Product | Nested] = []
     fits = math.prod(len(column.values) for column in columns.values()) <= MOST
     if fits and kind in ("auto", "cells"):
-        found.append(Product.of([Identity(cells=len(column.values)) for column in columns.values()]))
+        candidates.append(Product.of([Identity(cells=len(column.values)) for column in columns.values()]))
     if fits and kind in ("auto", "columns"):
         factors = Product.of(_factors(list(columns.values()), tables, noise, change))
-        found += [factors] if factors.measurements <= MOST else []
+        candidates += [factors] if factors.measurements <= MOST else []
     if kind in ("auto", "tables"):
-        found += _nested(tables, columns, noise)
-    if not found:
+        candidates += _nested(tables, columns, noise)
+    if not candidates:
         names = ", ".join(column.name for column in columns.values())
         raise ArgumentError(
             f"the cells of {names} together, or the tables that are asked, are more than {MOST} numbers: ask for fewer "
             "tables, or leave out a column."
         )
-    return min(found, key=lambda strategy: total_error(strategy, tables, columns, noise, change))
+    return min(candidates, key=lambda strategy: total_error(strategy, tables, columns, noise, change))
 
 
 def check_sizes(tables: Sequence[AskedTable], columns: Mapping[str, TableColumn]) -> None:
     """Refuse a table of more cells, or more answers, than fit."""
     for table in tables:
         cells = math.prod(len(columns[name].values) for name in table.columns)
-        told = answers(table, columns)
-        for many, what in ((cells, "cells"), (told, "numbers")):
+        numbers = answers(table, columns)
+        for many, what in ((cells, "cells"), (numbers, "numbers")):
             if many > MOST:
                 raise ArgumentError(
                     f"table {table.name!r} has {many:,} {what}, and at most {MOST:,} are measured or told: leave out a "
@@ -92,8 +92,8 @@ def total_error(
     reach = strategy.column_gaps if change == "replace" else strategy.column_norms
     moved = _squared(reach, strategy.bits, noise)
     sums = {name: _by_form(strategy.factors[column.place], column, tables) for name, column in columns.items()}
-    each = (math.prod(sums[name][table.columns.get(name)] for name in columns) for table in tables)
-    return law * moved * sum(each)
+    totals = (math.prod(sums[name][table.columns.get(name)] for name in columns) for table in tables)
+    return law * moved * sum(totals)
 
 
 def _squared(reach: Reach, bits: int, noise: Noise) -> float:
@@ -115,14 +115,14 @@ def _by_form(factor: Strategy, column: TableColumn, tables: Sequence[AskedTable]
 def _nested(tables: Sequence[AskedTable], columns: Mapping[str, TableColumn], noise: Noise) -> list[Product | Nested]:
     """Tables with weights, and hierarchies of some branching over the columns that are asked in ranges."""
     ordered = {name for table in tables for name, form in table.columns.items() if form != VALUES}
-    found: list[Product | Nested] = []
+    candidates: list[Product | Nested] = []
     for branching in _BRANCHINGS if ordered else (None,):
         groups = tuple(
             levels_of(len(column.values), branching if name in ordered else None) for name, column in columns.items()
         )
         strategy = best_shares(groups, _demands(tables, columns, groups), noise, MOST)
-        found += [] if strategy is None else [strategy]
-    return found
+        candidates += [] if strategy is None else [strategy]
+    return candidates
 
 
 def _demands(
@@ -132,12 +132,12 @@ def _demands(
 
 
 def _demand(table: AskedTable, columns: Mapping[str, TableColumn], groups: tuple[tuple[int, ...], ...]) -> Demand:
-    told = [columns[name] for name in table.columns]
+    own = [columns[name] for name in table.columns]
     energies = (
         NestedColumn(groups[column.place]).energies(*column.ends(form)).sum(axis=1)
-        for column, form in zip(told, table.columns.values(), strict=True)
+        for column, form in zip(own, table.columns.values(), strict=True)
     )
-    return Demand(tuple(column.place for column in told), tuple(energies))
+    return Demand(tuple(column.place for column in own), tuple(energies))
 
 
 def _factors(columns: Sequence[TableColumn], tables: Sequence[AskedTable], noise: Noise, change: str) -> list[Strategy]:
@@ -166,8 +166,8 @@ def _alone(workload: Workload, noise: Noise, change: str) -> Strategy:
         if isinstance(workload, Prefixes | Ranges):
             return _best(type(workload), n, noise, change)
         return best_strategy(workload, noise, change=change)
-    known: list[Strategy] = [Identity(cells=n), best_tree(n, noise, change=change)]
-    return min(known, key=lambda strategy: expected_squared_error(strategy, workload, noise, change=change))
+    candidates: list[Strategy] = [Identity(cells=n), best_tree(n, noise, change=change)]
+    return min(candidates, key=lambda strategy: expected_squared_error(strategy, workload, noise, change=change))
 
 
 @cache

@@ -149,8 +149,8 @@ class MeasuredCells:
 
     def estimate(self, table: AskedTable, columns: Mapping[str, TableColumn], raw: Sequence[Sequence[float]]) -> Floats:
         """The answers of a table, with an axis for each of its columns."""
-        told = [columns[name] for name in table.columns]
-        places = [column.place for column in told]
+        shown = [columns[name] for name in table.columns]
+        places = [column.place for column in shown]
         noisy = [np.asarray(numbers, dtype=np.float64) for numbers in raw]
         if isinstance(self.strategy, Product):
             cells = self.strategy.estimate(noisy[0]).reshape(self.strategy.sizes)
@@ -158,7 +158,7 @@ class MeasuredCells:
             sums = np.transpose(cells.sum(axis=other), np.argsort(np.argsort(places)))
         else:
             sums = self._in_order(self.strategy.estimate(sorted(places), noisy, self.blur.kind), places)
-        for axis, (column, form) in enumerate(zip(told, table.columns.values(), strict=True)):
+        for axis, (column, form) in enumerate(zip(shown, table.columns.values(), strict=True)):
             sums = np.moveaxis(column.workload(form).answer(np.moveaxis(sums, axis, -1)), -1, axis)
         return np.asarray(sums)
 
@@ -170,18 +170,18 @@ class MeasuredCells:
     def norms(self, table: AskedTable, columns: Mapping[str, TableColumn]) -> tuple[Floats, Floats, Floats]:
         """Of the noise in each answer, as a sum of independent noise: the L2 norm of the scales, and bounds on the
         largest of them and on what rounding may have moved."""
-        told = {columns[name].place: (columns[name], form) for name, form in table.columns.items()}
-        places, step = list(told), math.ldexp(1.0, self.exponent)
+        shown = {columns[name].place: (columns[name], form) for name, form in table.columns.items()}
+        places, step = list(shown), math.ldexp(1.0, self.exponent)
         if isinstance(self.strategy, Product):
-            every = (told.get(place) for place in range(len(self.strategy.sizes)))
+            every = (shown.get(place) for place in range(len(self.strategy.sizes)))
             norms = self.strategy.mixing_of([None if pair is None else pair[0].workload(pair[1]) for pair in every])
             l1, l2, linf = (self._in_order(norm, places) for norm in norms)
             ((law, _),) = self.laws(self.tables[0])
             return l2 * law.spread * step, linf * law.spread * step, l1 * step / 2
         energies = [
-            self.strategy.columns[place].energies(*told[place][0].ends(told[place][1])) for place in sorted(told)
+            self.strategy.columns[place].energies(*shown[place][0].ends(shown[place][1])) for place in sorted(shown)
         ]
-        squared = self.strategy.squared(sorted(told), energies, self.blur.kind)
+        squared = self.strategy.squared(sorted(shown), energies, self.blur.kind)
         l2 = self._in_order(np.sqrt(squared), places) * float(self._scale(Fraction(1), self.number.reach))
         least = min(law.spread for table in self.tables for law, _ in self.laws(table)) * step
         return l2, l2, l2 / least * math.sqrt(self.strategy.measurements) * step / 2

@@ -27,7 +27,7 @@ _MANY = 2.0**40
 _NORMAL, _LAPLACE = RoundedGaussian(_MANY), RoundedLaplace(_MANY)
 
 
-def told(plan: SqlWorkload, raw: Mapping[str, Any], notes: Sequence[str]) -> Answer:
+def answer_of(plan: SqlWorkload, raw: Mapping[str, Any], notes: Sequence[str]) -> Answer:
     """Columns: the table, the columns of the cells (NULL where a table adds them up), the numbers."""
     columns = plan.columns_by_name
     rows = [_rows(table, columns) for table in plan.tables]
@@ -101,11 +101,11 @@ def _figure(plan: SqlWorkload, column: ToldColumn, values: Floats) -> Figure:
 
 def _once(within: Callable[[float], Bounds]) -> Callable[[float], Bounds]:
     """The same interval is not worked out twice."""
-    known: dict[float, Bounds] = {}
+    intervals: dict[float, Bounds] = {}
 
-    def kept(alpha: float) -> Bounds:
-        if alpha not in known:
-            known[alpha] = within(alpha)
-        return known[alpha]
+    def interval(alpha: float) -> Bounds:
+        if alpha not in intervals:
+            intervals[alpha] = within(alpha)
+        return intervals[alpha]
 
-    return kept
+    return interval

@@ -39,7 +39,7 @@ from .asked_tables import AskedTable, TableColumn
 from .cell_statement import Columns, cell_statement, cells_of, sums_of
 from .choosing import check_sizes, chosen
 from .measured_cells import MeasuredCells
-from .told_tables import told, widths
+from .told_tables import answer_of, widths
 
 if TYPE_CHECKING:
     from ...sources import Connection
@@ -161,11 +161,11 @@ class SqlWorkload(Plan["Connection", dict[str, Any]]):
 
     def _exactly(self, data: Connection) -> list[Any]:
         """What is measured, without noise."""
-        told = list(self.columns_by_name.values())
+        columns = list(self.columns_by_name.values())
         exact = []
         for number in self.numbers:
             cells: Mapping[Columns, Any] = cells_of(
-                data.run(self._statements[number.inner.measure.name]), number.sets, told
+                data.run(self._statements[number.inner.measure.name]), number.sets, columns
             )
             exact.append(number.exactly(cells))
         return exact
@@ -197,7 +197,7 @@ class SqlWorkload(Plan["Connection", dict[str, Any]]):
         return Alike.joined(parts)
 
     def finish(self, raw: Mapping[str, Any]) -> Answer:
-        return told(self, raw, self.notes)
+        return answer_of(self, raw, self.notes)
 
     def error(self, raw: Mapping[str, Any], alpha: float) -> Any:
         answer = self.finish(raw)
@@ -271,11 +271,11 @@ class SqlWorkload(Plan["Connection", dict[str, Any]]):
         tables = Schema({"visits": Table(columns, unit="id")})
         text = "SELECT ward, days, COUNT(*) FROM visits GROUP BY ward, days"
         cells = Sql(text=text, schema=tables, protects=Unit("user:id"), epsilon=1, limits=Limits(rows=2))
-        asked = (
+        wanted = (
             AskedTable(name="ward", columns={"ward": "values"}),
             AskedTable(name="days", columns={"days": "cumulative"}),
         )
-        return cls(cells=cells, tables=asked, strategy=strategy_for(cells, asked, "tables"))
+        return cls(cells=cells, tables=wanted, strategy=strategy_for(cells, wanted, "tables"))
 
 
 def columns_of(cells: Sql) -> Mapping[str, TableColumn]:
@@ -295,8 +295,8 @@ def check_columns(tables: tuple[AskedTable, ...], columns: Mapping[str, TableCol
             if name not in columns:
                 raise checks.refuse(f"columns of {table.name}", name, f"groups of the query: {', '.join(columns)}")
             columns[name].ends(form)
-    asked = {name for table in tables for name in table.columns}
-    if left := [name for name in columns if name not in asked]:
+    wanted = {name for table in tables for name in table.columns}
+    if left := [name for name in columns if name not in wanted]:
         raise ArgumentError(
             f"no table has the column {left[0]!r}: leave it out of the query's GROUP BY, or ask for it."
         )
