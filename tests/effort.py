@@ -16,5 +16,6 @@ def tries(few: int, *, of: int) -> int:
 LONG_TO_CHECK = {
     "PrivateMultiplicativeWeights", "Quantile", "NoisyMaxWithValue", "MWEM", "TopK", "L2Noise", "WeightedKeys",
     "Thresholdout", "Joint", "SmoothMedian", "ProposeTestRelease", "QuantileTree", "SqlSeries", "SqlStages",
+    "SqlWorkload",
 }  # fmt: skip
 """Plans that `check_plan` works on for some ten seconds each, in `make test-all`. Their own tests say most, too."""

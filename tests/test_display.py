@@ -24,7 +24,7 @@ from sfumato.audit.stages import table_for
 from sfumato.errors import ArgumentError
 from sfumato.events import Gaussian
 from sfumato.plan import Plan
-from sfumato.query import Sql, SqlReport, SqlSeries
+from sfumato.query import Sql, SqlReport, SqlSeries, SqlWorkload
 from sfumato.release import Quote, Release
 from sfumato.report import explain, place
 from sfumato.schema import Table, category, key, real
@@ -430,7 +430,8 @@ def test_how_much_of_an_account_is_used() -> None:
 
 
 def rehearsed(plan: Plan[Any, Any]) -> Release:
-    schema = plan.schema if isinstance(plan, Sql | SqlReport | SqlSeries) else Schema({"data": table_for(plan)})
+    asks = isinstance(plan, Sql | SqlReport | SqlSeries | SqlWorkload)
+    schema = plan.schema if asks else Schema({"data": table_for(plan)})  # type: ignore[attr-defined]
     table = schema.table()
     data: dict[str, list[Any]] = {name: [] for name in table.columns}
     budget = Budget(epsilon=100, delta=0.5) if plan.delta else Budget(rho=100)

@@ -21,7 +21,7 @@ if TYPE_CHECKING:
     from .ledger import MemoryLedger, open_ledger
     from .private import Private
     from .project import open_project
-    from .query import Limits, orphans, public, series, sql, unreadable
+    from .query import Limits, orphans, public, series, sql, unreadable, workload
     from .report.explanations import explain
     from .schema import Schema
     from .tidy import Tidy
@@ -66,6 +66,7 @@ __all__ = [
     "strategies",
     "tradeoff",
     "unreadable",
+    "workload",
 ]
 
 _HOMES = {
@@ -97,6 +98,7 @@ _HOMES = {
     "sql": "query",
     "tradeoff": "accounting.tradeoff",
     "unreadable": "query",
+    "workload": "query",
 }
 
 

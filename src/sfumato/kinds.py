@@ -46,6 +46,7 @@ _AREAS = {
             ("above.report_plan", "SqlReport"),
             ("above.stages_plan", "SqlStages"),
             ("dated.series_plan", "SqlSeries"),
+            ("tabled.workload_plan", "SqlWorkload"),
         ),
     ),
 }

@@ -232,8 +232,7 @@ class Plan(Exhibit, ABC, Generic[D, R]):
         return frozenset(name for child in self.children for name in child.lists)
 
     def bind(self, connection: Any) -> None:
-        """Refuse what an engine would not take, before anything is paid: the connection holds the data's tables without
-        their rows, but for those that the plan lists."""
+        """Refuse what an engine would not take, before anything is paid: its tables have no rows but those of lists."""
         for child in self.children:
             child.bind(connection)
 
@@ -273,8 +272,7 @@ class Plan(Exhibit, ABC, Generic[D, R]):
         return [self._run(data, Run(run.noise)) for _ in range(count)]
 
     def _loop(self, data: D, run: Run) -> Any:
-        """What `curator.supervise` hands to a loop of the user's own, where a plan has steps: an object that draws
-        them, by `run.draw`, as the loop goes on, and whose `close` lets go of the data."""
+        """What `curator.supervise` hands to a loop of the user's own: it draws steps by `run.draw`, and is closed."""
         raise PlanError("this plan runs by itself: use curator.release(plan)")
 
     def finish(self, raw: R) -> Any:
@@ -322,8 +320,7 @@ class Plan(Exhibit, ABC, Generic[D, R]):
 
     @property
     def turns(self) -> tuple[tuple[str, ...], ...]:
-        """Chains of parts by name, where the price of the list rests on their order: of a chain, a part is run after
-        those before it or they are not run."""
+        """Chains of parts by name, where the price rests on their order: none runs after one that stands behind it."""
         return ()
 
     @property
@@ -507,8 +504,7 @@ class Ledger(Protocol):
     """Where budgets live. Every method is one durable step; a refusal changes nothing."""
 
     def snapshot(self, ask: Callable[[], T]) -> T:
-        """What is asked within is answered from one state of the ledger, read in one transaction. `ask` is begun again
-        where something has to be priced first."""
+        """What is asked within is answered from one state of the ledger; begun again where something is priced first."""
 
     def transaction(self, act: Callable[[], T]) -> T:
         """What is done within becomes durable as one step, or not at all; `act` is begun again in the same way."""
@@ -561,8 +557,7 @@ class Ledger(Protocol):
         """The receipt of the list that this plan was paid with, while it is not taken."""
 
     def open(self, receipt: Receipt) -> None:
-        """Mark the receipt opened, before data is touched. A receipt opens once; one by steps opens again until it is
-        settled, since every step that reads the data is drawn."""
+        """Mark the receipt opened, before data is touched. It opens once; by steps again until it is settled."""
 
     def settle(self, receipt: Receipt, outcome: str, answer: bytes | None = None) -> None:
         """Close the receipt as "answered" (with the stored bytes), "failed", or "interrupted", by hand. The charge

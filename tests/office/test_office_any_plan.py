@@ -25,7 +25,14 @@ from tests.office.lists import list_of, project_of
 
 # samples have large deltas, and need a large budget
 pytestmark = pytest.mark.filterwarnings("ignore::sfumato.errors.PrivacyWarning")
-SHORT_FORMS = {"Sql", "SqlReport", "SqlSeries", "SqlStages", "SGD"}  # `sql:` in a list, and files of their own
+SHORT_FORMS = {
+    "Sql",
+    "SqlReport",
+    "SqlSeries",
+    "SqlStages",
+    "SqlWorkload",
+    "SGD",
+}  # `sql:` in a list, and files of their own
 KINDS = sorted(set(PLANS) - SHORT_FORMS)
 
 
@@ -44,7 +51,7 @@ def order_of(project: Project, name: str, plan: Plan[Any, Any]) -> ListOrder:
 
 def test_every_registered_kind_is_tried_or_has_a_form_of_its_own() -> None:
     own = {word for word, kind in known_kinds(Plan).items() if kind.__module__.partition(".")[0] == "sfumato"}
-    assert own - {"sql", "sql-report", "sql-series", "sql-stages", "sgd"} == {
+    assert own - {"sql", "sql-report", "sql-series", "sql-stages", "sql-workload", "sgd"} == {
         word_of(type(PLANS[name]())) for name in KINDS
     }
 

@@ -21,6 +21,7 @@ from .commands import (
     running,
     series_commands,
     training,
+    workload_commands,
 )
 
 
@@ -61,6 +62,7 @@ app.command("query", rich_help_panel="Questions to the data")(data.query)
 app.command("rehearse", rich_help_panel="Questions to the data")(data.rehearse)
 app.command("run", rich_help_panel="Questions to the data")(running.run)
 app.add_typer(series_commands.series, name="series", rich_help_panel="Questions to the data")
+app.add_typer(workload_commands.workload, name="workload", rich_help_panel="Questions to the data")
 app.command("train", rich_help_panel="Questions to the data")(training.train)
 app.command("schema", rich_help_panel="Files and formats")(data.schema)
 assert ledger_rules.ledger is ledger_papers.ledger  # one group, in two files

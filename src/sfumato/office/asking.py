@@ -9,7 +9,7 @@ from typing import Any, Literal
 from .. import checks
 from ..plan import Plan, price_text
 from ..project.project import Project
-from ..query import Sql, ranks
+from ..query import Sql, SqlWorkload, ranks
 from ..query.finish import expected as half_widths
 from ..query.words import counts_for
 from ..release import Quote, Release
@@ -126,7 +126,7 @@ def quoted(
         fits=quote.affordable,
         budget=offer.budget,
         steps=steps,
-        statements=None if not explain else {} if query is None else query.statements(),
+        statements=(plan.statements() if isinstance(plan, Sql | SqlWorkload) else {}) if explain else None,
     )
     return document, offer
 

@@ -11,13 +11,28 @@ if TYPE_CHECKING:
     from .above.stages_plan import SqlStages
     from .ask import sql
     from .ask_series import series
+    from .ask_workload import workload
     from .dated.series_plan import SqlSeries
     from .limits import Limits
     from .odd_cells import unreadable
     from .plan import Sql
+    from .tabled.workload_plan import SqlWorkload
     from .unowned import orphans
 
-__all__ = ["Limits", "Sql", "SqlReport", "SqlSeries", "SqlStages", "orphans", "public", "series", "sql", "unreadable"]
+__all__ = [
+    "Limits",
+    "Sql",
+    "SqlReport",
+    "SqlSeries",
+    "SqlStages",
+    "SqlWorkload",
+    "orphans",
+    "public",
+    "series",
+    "sql",
+    "unreadable",
+    "workload",
+]
 
 _HOMES = {
     "Limits": "limits",
@@ -25,11 +40,13 @@ _HOMES = {
     "SqlReport": "above.report_plan",
     "SqlSeries": "dated.series_plan",
     "SqlStages": "above.stages_plan",
+    "SqlWorkload": "tabled.workload_plan",
     "orphans": "unowned",
     "public": "above.public_query",
     "series": "ask_series",
     "sql": "ask",
     "unreadable": "odd_cells",
+    "workload": "ask_workload",
 }
 
 

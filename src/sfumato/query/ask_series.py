@@ -16,7 +16,7 @@ from .comments import options_in
 from .dated.series_plan import SqlSeries, of_query
 from .dated.time_blocks import LEVELS, blocks_within, day_of
 from .dialects.pasted import dialect_of, in_duckdb_sql
-from .limits import Limits
+from .limits import Limits, limits_of
 from .refusal import QueryError
 
 _OF_LEVEL = ("share", "most", "limits")
@@ -72,14 +72,18 @@ def series(
     wanted = _levels(levels, first, days, protects)
     budget = _budget(epsilon, delta, rho)
     own = {"keys": keys or {}, "bounds": bounds or {}, "shares": shares or {}}
-    usual = _limits(limits, "limits")
+    usual = limits_of(limits, "limits")
     if usual is not None and len(wanted) > 1 and any(item["limits"] is None for item in wanted.values()):
         raise ArgumentError(
             "limits are given once for several levels, and a week holds more of a unit's rows than a day: give each "
             "level limits of its own, such as 3 rows for the day and 10 for the week."
         )
     options = {
-        level: {**own, **_part(budget, of_level, wanted), "limits": _limits(of_level.get("limits"), "limits") or usual}
+        level: {
+            **own,
+            **_part(budget, of_level, wanted),
+            "limits": limits_of(of_level.get("limits"), "limits") or usual,
+        }
         for level, of_level in wanted.items()
     }
     most = {level: of_level["most"] for level, of_level in wanted.items()}
@@ -135,13 +139,3 @@ def _short(value: Fraction) -> Fraction:
     """Twelve digits, downwards."""
     digits = 11 - math.floor(math.log10(value))
     return Fraction(math.floor(value * Fraction(10) ** digits)) / Fraction(10) ** digits
-
-
-def _limits(options: Any, name: str) -> Limits | None:
-    if options is None or isinstance(options, Limits):
-        return options
-    if not isinstance(options, Mapping):
-        raise checks.refuse(name, options, "limits such as {'rows': 3}")
-    for word in options:
-        checks.one_of(word, name, tuple(Limits.__dataclass_fields__))
-    return Limits(**options)

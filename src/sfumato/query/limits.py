@@ -94,3 +94,14 @@ class Limits:
         rows, keys = ("row" if self.rows == 1 else "rows"), ("group" if self.keys == 1 else "groups")
         told = "" if self.keys is None else f", {self.keys} {keys}"
         return f"{float(self.rows):g} {rows}{told}{more}"
+
+
+def limits_of(options: Any, name: str) -> Limits | None:
+    """Limits, also given by name."""
+    if options is None or isinstance(options, Limits):
+        return options
+    if not isinstance(options, Mapping):
+        raise checks.refuse(name, options, "limits such as {'rows': 3}")
+    for word in options:
+        checks.one_of(word, name, tuple(Limits.__dataclass_fields__))
+    return Limits(**options)

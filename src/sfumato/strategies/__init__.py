@@ -9,12 +9,15 @@ from .base import Mixing, Reach, Strategy, Workload
 from .causal import Causal
 from .dense import Dense
 from .identity import Identity
+from .nested import Nested, NestedColumn, levels_of
+from .nested_weights import best_shares, total_squared
 from .optimise import best_strategy, expected_squared_error, optimised
 from .ordered import best_tree, ordered_strategy
+from .product import Product
 from .step_tree import StepTree, best_step_tree
 from .toeplitz import Banded, SquareRoot
 from .tree import Tree
-from .workloads import Cells, Listed, Prefixes, Ranges
+from .workloads import Cells, Intervals, Listed, Prefixes, Ranges
 
 __all__ = [
     "Banded",
@@ -22,9 +25,13 @@ __all__ = [
     "Cells",
     "Dense",
     "Identity",
+    "Intervals",
     "Listed",
     "Mixing",
+    "Nested",
+    "NestedColumn",
     "Prefixes",
+    "Product",
     "Ranges",
     "Reach",
     "SquareRoot",
@@ -32,10 +39,13 @@ __all__ = [
     "Strategy",
     "Tree",
     "Workload",
+    "best_shares",
     "best_step_tree",
     "best_strategy",
     "best_tree",
     "expected_squared_error",
+    "levels_of",
     "optimised",
     "ordered_strategy",
+    "total_squared",
 ]

@@ -97,7 +97,7 @@ class Dense(Strategy):
         return np.asarray(np.linalg.pinv(self._matrix), dtype=np.float64)
 
     def estimate(self, noisy: Floats) -> Floats:
-        return np.asarray(self._inverse @ noisy)
+        return np.asarray(noisy @ self._inverse.T)  # the last axis is the measurements
 
     def mixing(self, workload: Workload) -> Mixing:
         return row_norms(workload.answer(self._inverse.T).T)

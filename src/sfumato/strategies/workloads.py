@@ -77,6 +77,26 @@ class Ranges(Workload):
         return tuple(f"{cells[i]} to {cells[j]}" for i, j in zip(*self._ends, strict=True))
 
 
+@dataclass(frozen=True, eq=False, kw_only=True)
+class Intervals(Workload):
+    """All cells from each of `firsts` to before the one of `afters` in its place."""
+
+    firsts: NDArray[np.intp]
+    afters: NDArray[np.intp]
+
+    def answer(self, cells: Floats) -> Floats:
+        sums = np.concatenate([np.zeros((*cells.shape[:-1], 1)), np.cumsum(cells, axis=-1)], axis=-1)
+        return np.asarray(sums[..., self.afters] - sums[..., self.firsts])
+
+    @property
+    def answers(self) -> int:
+        return int(self.firsts.size)
+
+    def names(self, cells: tuple[Any, ...]) -> tuple[Any, ...]:
+        ends = zip(self.firsts, self.afters, strict=True)
+        return tuple(f"{cells[first]} to {cells[after - 1]}" for first, after in ends)
+
+
 @record("workload-listed/1")
 @dataclass(frozen=True, kw_only=True)
 class Listed(Workload):

@@ -50,19 +50,24 @@ def answered(
         plan = project.plan(text, **options)
     except PublicOnlyError:
         return _of_public(project, text, question, out, how)
-    order = Order(plan, account, note, key, question.alpha, out, how)
-    document, paid = answer(project, order, Agreement.to(plan), watch=Terminal())
+    return answer_of(project, Order(plan, account, note, key, question.alpha, out, how))
+
+
+def answer_of(project: Project, order: Order) -> Outcome:
+    """Pay for one release, and show it as the order says."""
+    out, how, alpha = order.out, order.format, order.alpha
+    document, paid = answer(project, order, Agreement.to(order.plan), watch=Terminal())
     body = replace(document, notes=[in_shell(line) for line in document.notes])
 
     def show(console: Console) -> None:
         if out is None and how != "table":
             sys.stdout.flush()
-            content = encoded(paid.release, how, question.alpha)
+            content = encoded(paid.release, how, alpha)
             if sys.stdout.isatty():  # a file or a pipe gets the keys as they are; a terminal would obey them
                 content = printable(content.decode("utf-8"), lines=True).encode("utf-8")
             sys.stdout.buffer.write(content)
             return
-        _show(console, body, paid, question.alpha)
+        _show(console, body, paid, alpha)
 
     return Outcome(body, show)
 

@@ -13,9 +13,9 @@ from rich.text import Text
 from ...office.asking import Order, QuoteDocument
 from ...office.asking import quoted as quote
 from ...office.documents import AccountDocument, Expected
-from ...plan import Plan
-from ...project import open_project
-from ...query import Sql
+from ...plan import Plan, price_text
+from ...project import Project, open_project
+from ...query import Sql, SqlWorkload
 from ..problems import BUDGET
 from ..screen import facts, say
 from ..shell_words import in_shell
@@ -33,7 +33,13 @@ def quoted(folder: Path, question: TypedQuery, *, account: str | None, explain: 
     project = open_project(folder)
     plan = project.plan(text, **options)
     order = Order(plan, account, alpha=question.alpha)
-    document, offer = quote(project, order, explain=explain, gauges=gauges, group_rows=options.get("group_rows"))
+    return quote_of(project, order, explain=explain, gauges=gauges, group_rows=options.get("group_rows"))
+
+
+def quote_of(project: Project, order: Order, *, explain: bool, gauges: bool, group_rows: Any = None) -> Outcome:
+    """The price of one release, as people read it."""
+    plan = order.plan
+    document, offer = quote(project, order, explain=explain, gauges=gauges, group_rows=group_rows)
     body = replace(document, errors=[in_words(each) for each in document.errors])
     raising = [raise_command(name, budget) for name, budget in offer.short.items()]
     return Outcome(body, lambda console: _show(console, body, plan, raising, gauges=gauges), 0 if body.fits else BUDGET)
@@ -52,6 +58,11 @@ def error_text(error: Expected, at: str) -> Text:
     return Text.assemble(f"{error.column} ± {error.error:,.4g} {at}", about)
 
 
+def show_price(console: Console, plan: Plan[Any, Any]) -> None:
+    """What somebody agrees to."""
+    facts(console, [("price", Text(price_text(plan), style="bold")), ("hides", plan.hides)])
+
+
 def _show(console: Console, body: QuoteDocument, plan: Plan[Any, Any], raising: list[str], *, gauges: bool) -> None:
     lines: list[tuple[str, Any]] = [("price", Text(body.price, style="bold")), ("hides", body.hides)]
     at = f"at {100 * (1 - body.alpha):.6g} %"
@@ -60,7 +71,9 @@ def _show(console: Console, body: QuoteDocument, plan: Plan[Any, Any], raising: 
         lines.append(("limits", f"chosen by the adviser, for {100 * float(plan.advice):.3g} % of the price"))
     elif body.limits is not None and isinstance(plan, Sql) and plan.front.units:
         lines.append(("limits", body.limits))
-    lines += [(name, in_shell(words)) for name, words in plan.expected_work().items() if isinstance(plan, Sql)]
+    lines += [
+        (name, in_shell(words)) for name, words in plan.expected_work().items() if isinstance(plan, Sql | SqlWorkload)
+    ]
     facts(console, lines, wide=_WIDE)
     show_accounts(console, body.budget, label=f"{'budget':{_WIDE}}", now=True)
     for account in body.budget:

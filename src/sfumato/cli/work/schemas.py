@@ -23,6 +23,7 @@ _FILES = {
     "plan": "plan.yaml, a list of releases",
     "training": "a training file",
     "series": "a series file",
+    "workload": "a workload file",
 }
 
 
@@ -82,6 +83,10 @@ def file_schema(name: str) -> dict[str, Any]:
         from ...project.series_file import json_schema as of_series
 
         return dict(of_series())
+    if name == "workload":
+        from ...project.workload_file import json_schema as of_workload
+
+        return dict(of_workload())
     from ...project.plans import json_schema as of_plans
 
     return dict(of_plans())

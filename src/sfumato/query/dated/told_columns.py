@@ -30,23 +30,24 @@ class ToldColumn:
     signed: bool
 
 
-def told_columns(part: Sql) -> tuple[ToldColumn, ...]:
-    """The columns of numbers of a series' part. Refuses what does not add up from block to block."""
+def told_columns(part: Sql, who: str = "A series", across: str = "block") -> tuple[ToldColumn, ...]:
+    """The columns of numbers of a series' part, or of a workload's cells. Refuses what does not add up from one block,
+    or cell, to another."""
     outermost = part.front.outermost
     for clause in _LATER:
         if outermost.select.args.get(clause):
             raise QueryError(
-                f"A series releases all of its groups, and {clause.upper()} chooses among them.",
-                "leave it out here: windows are ordered and cut when they are read",
+                f"{who} releases all of its groups, and {clause.upper()} chooses among them.",
+                "leave it out here: what was released is ordered and cut when it is read",
             )
     if part.front.selects:
         raise QueryError(
-            "Which groups there are is private here, and a series tells the same groups in every block.",
+            f"Which groups there are is private here, and {who.lower()} tells the same groups in every {across}.",
             "give the groups: keys={'column': [...]}, categories in the schema, or a public table",
         )
     if part.fixed is None:
         raise QueryError(
-            "A series takes limits that are known beforehand: measured ones would differ from block to block.",
+            f"{who} takes limits that are known beforehand: measured ones would differ from {across} to {across}.",
             "give limits, such as limits={'rows': 3}; leave unclip and the adviser out",
         )
     columns = []
@@ -58,7 +59,7 @@ def told_columns(part: Sql) -> tuple[ToldColumn, ...]:
         weights = _weights(aggregate) if isinstance(aggregate, Statistic) else None
         if weights is None:
             raise QueryError(
-                f"{title} does not add up from block to block.",
+                f"{title} does not add up from {across} to {across}.",
                 "ask for COUNT(*), COUNT(x) and SUM(x), each as a column of its own; divide what is read",
                 node,
             )

@@ -1,0 +1,1 @@
+"""Workloads: many tables, ranges and cumulative sums of the same cells, measured together."""
