@@ -504,7 +504,7 @@ class Ledger(Protocol):
     """Where budgets live. Every method is one durable step; a refusal changes nothing."""
 
     def snapshot(self, ask: Callable[[], T]) -> T:
-        """What is asked within is answered from one state of the ledger; begun again where something is priced first."""
+        """What is asked within is answered from one state of the ledger; begun again where a price is missing."""
 
     def transaction(self, act: Callable[[], T]) -> T:
         """What is done within becomes durable as one step, or not at all; `act` is begun again in the same way."""
@@ -576,8 +576,7 @@ class Ledger(Protocol):
         trusted: bool = True,
         owners: Mapping[str, str] | None = None,
     ) -> Receipt:
-        """Set room aside for long work: all steps of a plan that has them, else what its loop will draw. A hold is not
-        a spend: draws spend, `close` frees the rest. `trusted`: in a loop of the user's own."""
+        """Set room aside for long work, which draws spend; `close` frees the rest. `trusted`: a user's own loop."""
 
     def draw_steps(self, receipt: Receipt, steps: int) -> Steps:
         """Spend so many steps of what is held, before they run; refused beyond the last one."""
