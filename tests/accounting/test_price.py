@@ -10,7 +10,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 import sfumato as sf
-from sfumato.accounting import gdp, pld, price, renyi, zcdp
+from sfumato.accounting import gdp, pld, price, renyi, ways, zcdp
 from sfumato.errors import ArgumentError, UnsupportedEventError
 from sfumato.events import (
     Approximate,
@@ -141,9 +141,9 @@ def test_arguments_are_checked() -> None:
 def test_the_first_way_wins_only_if_it_is_tight() -> None:
     """A wide first price is improved by the others, and never below the lower end."""
     wide = iter([lambda: price.Interval(1.0, 4.0), lambda: price.Interval(0.0, 2.0), lambda: price.Interval(0.0, 3.0)])
-    assert price._least(Gaussian(multiplier=1), wide, lambda: 0.5) == (1.0, 2.0)
+    assert ways._least(Gaussian(multiplier=1), wide, lambda: 0.5) == (1.0, 2.0)
     tight = iter([lambda: price.Interval(1.0, 1.001), lambda: pytest.fail("not needed")])
-    assert price._least(Gaussian(multiplier=1), tight, lambda: 0.5) == (1.0, 1.001)
+    assert ways._least(Gaussian(multiplier=1), tight, lambda: 0.5) == (1.0, 1.001)
 
 
 def _refuse() -> price.Interval:
@@ -151,16 +151,16 @@ def _refuse() -> price.Interval:
 
 
 def test_a_way_that_refuses_is_passed_over() -> None:
-    ways = iter([_refuse, lambda: price.Interval(0.0, 2.0), _refuse])
-    assert price._least(Gaussian(multiplier=1), ways, lambda: 0.5) == (0.5, 2.0)
+    several = iter([_refuse, lambda: price.Interval(0.0, 2.0), _refuse])
+    assert ways._least(Gaussian(multiplier=1), several, lambda: 0.5) == (0.5, 2.0)
 
     def no_bound() -> float:
         raise UnsupportedEventError("nothing from below either")
 
-    ways = iter([_refuse, lambda: price.Interval(0.0, 2.0)])
-    assert price._least(Gaussian(multiplier=1), ways, no_bound) == (0.0, 2.0)
+    several = iter([_refuse, lambda: price.Interval(0.0, 2.0)])
+    assert ways._least(Gaussian(multiplier=1), several, no_bound) == (0.0, 2.0)
     with pytest.raises(UnsupportedEventError, match="not mine"):
-        price._least(Gaussian(multiplier=1), iter([_refuse, _refuse]), no_bound)
+        ways._least(Gaussian(multiplier=1), iter([_refuse, _refuse]), no_bound)
 
 
 @pytest.mark.slow
