@@ -22,7 +22,7 @@ VAGUE = frozenset({"each", "found", "made", "told", "given", "known", "asked", "
 
 CEILINGS = {
     "vague values": 492,
-    "vague parameters": 171,
+    "vague parameters": 170,
     "vague functions": 25,
     "functions called made": 1,
     "modules beyond the first of their name": 102,

@@ -63,7 +63,7 @@ class SeriesDocument(Document):
     fits    does the ledger accept it, or is it paid?
     """
 
-    document: Literal["series/1"] = "series/1"
+    document: Literal["series-blocks/1"] = "series-blocks/1"
     project: str
     series: str
     note: str

@@ -115,30 +115,30 @@ class SparkSession(TypedSession):
         the whole row. Each reading may fail as a statement does."""
         with self._lock:
             bound = self._bound(self._ready(tree))
-            held = guarded(lambda: self._held_there(bound))
+            stored = guarded(lambda: self._held_there(bound))
             try:
-                for text in guarded(lambda: self._part_texts(held)):
-                    yield self._named(tree, guarded(lambda text=text: self._part(held, text)))  # type: ignore[misc]
+                for text in guarded(lambda: self._part_texts(stored)):
+                    yield self._named(tree, guarded(lambda text=text: self._part(stored, text)))  # type: ignore[misc]
             finally:
-                self._let_go(held)
+                self._let_go(stored)
 
     def _held_there(self, bound: Any) -> Any:
         with _unlogged():
             return bound.persist()
 
-    def _let_go(self, held: Any) -> None:
+    def _let_go(self, stored: Any) -> None:
         with _unlogged(), contextlib.suppress(Exception):
-            held.unpersist()
+            stored.unpersist()
 
-    def _part_texts(self, held: Any) -> list[str]:
+    def _part_texts(self, stored: Any) -> list[str]:
         """Conditions of which each row fulfils one."""
         with _unlogged(), self._in_time():
-            many = -(-held.count() // _AT_ONCE)
-        whole_row = ", ".join(map(name_in_quotes, held.columns))
+            many = -(-stored.count() // _AT_ONCE)
+        whole_row = ", ".join(map(name_in_quotes, stored.columns))
         return [f"PMOD(XXHASH64({whole_row}), {many}) = {part}" for part in range(many)] if many > 1 else [""]
 
-    def _part(self, held: Any, text: str) -> Any:
-        return self._read_to_the_end(text, held.where(text) if text else held)
+    def _part(self, stored: Any, text: str) -> Any:
+        return self._read_to_the_end(text, stored.where(text) if text else stored)
 
     @contextlib.contextmanager
     def _in_time(self) -> Iterator[None]:

@@ -73,6 +73,7 @@ def documents() -> dict[str, type[Any]]:
 
 
 def file_schema(name: str) -> dict[str, Any]:
+    """What a file that people write is checked against."""
     if name == "project":
         return dict(projects.json_schema())
     if name == "training":
