@@ -283,7 +283,7 @@ def columns_of(cells: Sql) -> Mapping[str, TableColumn]:
     for key_ in cells.front.keys:
         if key_.values is None:
             raise ArgumentError(
-                f"the groups of {key_.name} are not known before data is read: give keys={{{key_.name!r}: [...]}}."
+                f"the groups of {key_.name} are not known before data is read: give them, keys={{'column': [...]}}."
             )
     return {key_.name.lower(): TableColumn.of(place, key_) for place, key_ in enumerate(cells.front.keys)}
 
