@@ -23,7 +23,7 @@ from sfumato.noise import SeededBits
 from sfumato.openings import ENGINE, ROWS
 from sfumato.plan import Plan
 from sfumato.private import Private
-from sfumato.query import SqlReport, SqlSeries
+from sfumato.query import SqlReport, SqlSeries, SqlWorkload
 from sfumato.sources import catalogue, duckdb_tables
 from sfumato.sources.base import quoted
 from sfumato_referee.attacks.asking import moved
@@ -108,6 +108,7 @@ def _held(name: str, source: str, folder: Path) -> None:
         pair.append(Private("d", given, unit=plan.unit, schema=schema or _schema(table)))
     assert str(plan.unit) in plan.hides and (column is None or f"one {column} " in plan.hides)
     parts = list(plan.parts.values()) if isinstance(plan, SqlSeries) else [plan]
+    parts = [plan.cells] if isinstance(plan, SqlWorkload) else parts
     queries = plan.children if isinstance(plan, SqlReport) else parts  # later stages read what earlier ones released
     for query in [query for query in queries if not query.released] if plan.opens is ENGINE else []:  # type: ignore[attr-defined]
         assert moved(query, *(answer(query, each) for each in pair)) <= SLACK
