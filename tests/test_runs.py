@@ -17,6 +17,7 @@ from tests.rules.test_kind_rules import EXAMPLES
 
 IN_BULK = {
     "Laplace": "steady", "Gaussian": "steady", "Geometric": "steady", "PrivateBounds": "steady", "Sql": "steady",
+    "SqlWorkload": "steady",
     "SparseVector": "fresh",
 }  # fmt: skip
 ROW = Unit()
