@@ -11,6 +11,7 @@ from sfumato.project import json_schema
 from sfumato.project.plans import json_schema as plan_schema
 from sfumato.project.series_file import json_schema as series_schema
 from sfumato.project.training import json_schema as training_schema
+from sfumato.project.workload_file import json_schema as workload_schema
 
 PAGE = Path(__file__).parents[2] / "docs" / "project-file.md"
 
@@ -43,7 +44,7 @@ def _explained() -> set[str]:
 def test_every_field_is_explained_and_no_other() -> None:
     fields = {
         name
-        for schema in (json_schema(), plan_schema(), series_schema(), training_schema())
+        for schema in (json_schema(), plan_schema(), series_schema(), training_schema(), workload_schema())
         for name in _fields(schema)
     }
     text = PAGE.read_text(encoding="utf-8")
